@@ -1,0 +1,93 @@
+"""SMPyBandits: its own `BoltzmannGumbel` policy, run by its own `Evaluator` in an environment of its own.
+
+Its Gumbel noise has location 0, not +gamma, so it explores less than the others at the same C, and its first
+pulls come in random order. `run` installs the library once; this module, run there, plays and prints JSON.
+"""
+
+import contextlib
+import importlib
+import json
+import os
+import subprocess
+import sys
+import time
+import venv
+from pathlib import Path
+
+from . import PARAMETERS, bernoulli_means
+
+REQUIREMENTS = [  # SciPy from 1.12 and NumPy from 2 lack names that it uses; the others are known to work
+    "SMPyBandits==0.9.7",
+    "numpy==1.26.4",
+    "scipy==1.11.4",
+    "matplotlib==3.11.2",
+    "joblib==1.6.0",
+    "seaborn==0.13.2",
+    "pandas==3.0.6",
+    "scikit-learn==1.9.1",
+    "scikit-optimize==0.10.2",
+]
+PACKAGE = Path(__file__).resolve().parent
+
+
+def execute(command: list[str], complaint: str) -> str:
+    """Return what a command prints, run where this package can be imported and without a display."""
+    variables = os.environ | {"MPLBACKEND": "Agg"}
+    outcome = subprocess.run(
+        command, cwd=PACKAGE.parent, env=variables, capture_output=True, text=True, check=False
+    )
+    if outcome.returncode:
+        raise RuntimeError(f"{complaint}:\n{outcome.stderr.strip()}")
+    return outcome.stdout
+
+
+def install(environment: Path) -> Path:
+    """Return the interpreter of an environment that holds `REQUIREMENTS`, made at the first call."""
+    python = environment / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    done = environment / "requirements.txt"
+    wanted = "\n".join(REQUIREMENTS) + "\n"
+    if done.is_file() and done.read_text() == wanted:
+        return python
+    venv.create(environment, clear=True, with_pip=True)
+    command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *REQUIREMENTS]
+    execute(command, f"SMPyBandits cannot be installed in {environment}")
+    done.write_text(wanted)  # last, so that an interrupted installation is begun again
+    return python
+
+
+def run(arms: int, horizon: int, repetitions: int, environment: Path) -> tuple[float, float]:
+    """Return CPU nanoseconds per round and the mean regret of Boltzmann-Gumbel exploration."""
+    module = f"{PACKAGE.name}.{Path(__file__).stem}"
+    numbers = [str(number) for number in (arms, horizon, repetitions)]
+    command = [str(install(environment.absolute())), "-W", "ignore", "-m", module, *numbers]
+    nanoseconds, regret = json.loads(execute(command, "SMPyBandits failed"))
+    return nanoseconds, regret
+
+
+def evaluate(arms: int, horizon: int, repetitions: int) -> tuple[float, float]:
+    """Run the library's evaluator in this process; only its `startAllEnv` is timed."""
+    names = "Arms", "Environment", "Policies"
+    library = {name: importlib.import_module(f"SMPyBandits.{name}") for name in names}
+    problem = {"arm_type": library["Arms"].Bernoulli, "params": bernoulli_means(arms)}
+    policy = {"archtype": library["Policies"].BoltzmannGumbel, "params": {"C": PARAMETERS["bge"]}}
+    evaluator = library["Environment"].Evaluator(
+        {
+            "horizon": horizon,
+            "repetitions": repetitions,
+            "n_jobs": 1,
+            "verbosity": 0,
+            "showplot": False,
+            "environment": [problem],
+            "policies": [policy],
+        }
+    )
+    start = time.process_time()
+    evaluator.startAllEnv()
+    seconds = time.process_time() - start
+    return 1e9 * seconds / (horizon * repetitions), float(evaluator.getCumulatedRegret(0)[-1])
+
+
+if __name__ == "__main__":
+    with Path(os.devnull).open("w") as silence, contextlib.redirect_stdout(silence):
+        result = evaluate(*map(int, sys.argv[1:]))
+    print(json.dumps(result))

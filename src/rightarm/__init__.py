@@ -1,0 +1,45 @@
+"""rightarm: multi-armed bandits around "Boltzmann Exploration Done Right". The public names, and nothing else."""
+
+from rightarm import noise
+from rightarm.policies import (
+    UCB,
+    Boltzmann,
+    BoltzmannGumbel,
+    Policy,
+    Schedule,
+    constant,
+    glie,
+    inverse_log,
+    inverse_sqrt,
+    policy,
+    schedule,
+    two_phase,
+)
+from rightarm.problems import Bernoulli, Deterministic, Gaussian, Problem, Uniform, problem
+from rightarm.simulation import Result, simulate
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "UCB",
+    "Bernoulli",
+    "Boltzmann",
+    "BoltzmannGumbel",
+    "Deterministic",
+    "Gaussian",
+    "Policy",
+    "Problem",
+    "Result",
+    "Schedule",
+    "Uniform",
+    "constant",
+    "glie",
+    "inverse_log",
+    "inverse_sqrt",
+    "noise",
+    "policy",
+    "problem",
+    "schedule",
+    "simulate",
+    "two_phase",
+]

@@ -1,0 +1,237 @@
+"""The one place that knows Numba: its options, the disk cache, and the few machine operations we need.
+
+Numba is imported when something compiled is first called, so that ``import rightarm`` stays quick. Everything
+compiled goes through :func:`jit` (functions that call each other) or :func:`pointer` (a template made special by a
+formula and reached through a function pointer of one fixed signature).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import os
+import sys
+import threading
+import types
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+OPTIONS = {
+    "nogil": True,  # threads, not processes, on one machine
+    "error_model": "numpy",  # 1/0 is inf: the check for it would keep a loop from being vectorised
+    "forceinline": True,  # a tuple of many arrays costs 100 ns to pass
+    "fastmath": False,  # vector body and scalar tail must round alike; fused operations are written out as `fma`
+}
+
+_lock = threading.RLock()
+
+
+class Kernel:
+    """A function that is compiled at its first call; inside other compiled functions it stands for its compiled self."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+        functools.update_wrapper(self, function)
+
+    @functools.cached_property
+    def compiled(self) -> Any:
+        import numba
+
+        with _lock, _cache_directory():
+            return numba.njit(cache=True, **OPTIONS)(_with_compiled_names(self.function))
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.compiled(*arguments)
+
+
+def jit(function: Callable[..., Any]) -> Kernel:
+    """Compile ``function`` at its first call, with the options above, and keep the machine code on disk."""
+    return Kernel(function)
+
+
+class _MachineOperation:
+    """An operation that Python does not have; `build` makes Numba's intrinsic for it when it is first needed."""
+
+    def __init__(self, build: Callable[[], Any]) -> None:
+        self.build = build
+
+    @functools.cached_property
+    def compiled(self) -> Any:
+        return self.build()
+
+    def __call__(self, *arguments: Any) -> Any:
+        raise TypeError("this operation exists in compiled code only")
+
+
+def _build_fma() -> Any:
+    from numba.extending import intrinsic
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
+        return a(a, a, a), lambda context, builder, signature, arguments: builder.fma(*arguments)
+
+    return fma
+
+
+def _build_bitcast(source: str, target: str) -> Any:
+    from numba import types as numba_types
+    from numba.extending import intrinsic
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def bitcast(typing_context: Any, value: Any) -> Any:
+        result = getattr(numba_types, target)
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.bitcast(arguments[0], context.get_value_type(result))
+
+        return result(getattr(numba_types, source)), generate
+
+    return bitcast
+
+
+fma = _MachineOperation(_build_fma)  # a·b + c with one rounding, the same on every machine
+float_of_bits = _MachineOperation(lambda: _build_bitcast("uint32", "float32"))
+bits_of_float = _MachineOperation(lambda: _build_bitcast("float32", "uint32"))
+
+
+_pointers: dict[str, Any] = {}
+
+
+def pointer(template: Callable[..., None], signature: str, **names: Callable[..., Any]) -> Any:
+    """Compile ``template``, with ``names`` in place of its globals, to a C function that others reach by its address.
+
+    Whoever calls it is compiled once for the signature, whatever formula stands behind it. The machine code is kept on
+    disk under a fingerprint of all the code that went in, so a formula that was edited is never mistaken for the old one.
+    """
+    key = fingerprint(template, signature, tuple(sorted(names.items())))
+    with _lock:
+        if key not in _pointers:
+            import numba
+
+            special = _copy(template, template.__globals__ | names)
+            special.__qualname__ = f"{template.__name__}_{key}"
+            with _cache_directory():
+                _pointers[key] = numba.cfunc(signature, cache=True, error_model=OPTIONS["error_model"])(
+                    _with_compiled_names(special)
+                )
+        return _pointers[key]
+
+
+def positional(function: types.FunctionType) -> types.FunctionType:
+    """A copy of ``function`` that takes its keyword-only parameters by position, which Numba asks for."""
+    code = function.__code__
+    flat = code.replace(co_argcount=code.co_argcount + code.co_kwonlyargcount, co_kwonlyargcount=0)
+    return _copy(function, function.__globals__, code=flat)
+
+
+def _copy(
+    function: Callable[..., Any],
+    namespace: dict[str, Any],
+    code: types.CodeType | None = None,
+    closure: tuple[types.CellType, ...] | None = None,
+) -> types.FunctionType:
+    copy = types.FunctionType(
+        code or function.__code__, namespace, function.__name__, closure=closure or function.__closure__
+    )
+    copy.__qualname__, copy.__module__ = function.__qualname__, function.__module__
+    return copy
+
+
+def _with_compiled_names(function: Callable[..., Any]) -> types.FunctionType:
+    """A copy of ``function`` in whose globals and closure every function of ours or the user's is its compiled self."""
+    namespace = {name: _compiled(value) for name, value in _globals_used(function).items()}
+    namespace["__name__"] = function.__module__
+    closure = tuple(types.CellType(_compiled(cell.cell_contents)) for cell in function.__closure__ or ())
+    return _copy(function, namespace, closure=closure)
+
+
+def _compiled(value: Any) -> Any:
+    if isinstance(value, Kernel | _MachineOperation):
+        return value.compiled
+    if isinstance(value, types.FunctionType):
+        import numba
+
+        return numba.njit(**OPTIONS)(_with_compiled_names(value))
+    return value
+
+
+def _globals_used(function: Callable[..., Any]) -> dict[str, Any]:
+    available = function.__globals__
+    return {name: available[name] for name in sorted(_names(function.__code__)) if name in available}
+
+
+def _names(code: types.CodeType) -> set[str]:
+    inner = [_names(constant) for constant in code.co_consts if isinstance(constant, types.CodeType)]
+    return set(code.co_names).union(*inner)
+
+
+def fingerprint(*parts: Any) -> str:
+    """A name for code and constants: equal for equal behaviour, whatever file or process they live in."""
+    digest = hashlib.sha256()
+    for token in _tokens(parts, seen=set()):
+        digest.update(token.encode() + b"\0")
+    return digest.hexdigest()[:24]
+
+
+def _tokens(value: Any, seen: set[int]) -> Iterator[str]:
+    if isinstance(value, Kernel):
+        value = value.function
+    if isinstance(value, tuple | list | frozenset):
+        items = sorted(value, key=repr) if isinstance(value, frozenset) else value
+        yield f"{type(value).__name__} of {len(items)}"
+        for item in items:
+            yield from _tokens(item, seen)
+    elif isinstance(value, types.CodeType):
+        yield value.co_code.hex()
+        yield from _tokens((value.co_names, value.co_varnames, value.co_consts), seen)
+    elif isinstance(value, types.FunctionType):
+        if id(value) not in seen:
+            seen.add(id(value))
+            yield from _tokens(value.__code__, seen)
+            yield from _tokens(tuple(_globals_used(value).items()), seen)
+            yield from _tokens(tuple(cell.cell_contents for cell in value.__closure__ or ()), seen)
+    elif isinstance(value, types.ModuleType):
+        yield f"module {value.__name__} {getattr(value, '__version__', '')}"
+    elif isinstance(value, np.ndarray):
+        yield f"{value.dtype} {value.shape} {value.tobytes().hex()}"
+    elif isinstance(value, type | types.BuiltinFunctionType | np.ufunc):
+        yield f"{getattr(value, '__module__', '')}.{value.__name__}"
+    else:
+        yield f"{type(value).__name__} {value!r}"
+
+
+@contextlib.contextmanager
+def _cache_directory() -> Iterator[None]:
+    """Have Numba keep what is compiled inside this block in our folder, and leave its setting as it was."""
+    from numba import config
+
+    before = config.CACHE_DIR
+    config.CACHE_DIR = str(cache_directory())
+    try:
+        yield
+    finally:
+        config.CACHE_DIR = before
+
+
+@functools.cache
+def cache_directory() -> Path:
+    """Where machine code is kept: ``RIGHTARM_CACHE_DIR``, or the user's cache folder; a subfolder for each version of us.
+
+    Numba's cache does not notice an edit in another file than the compiled function's own, so the folder's name is the
+    hash of all our sources.
+    """
+    if "RIGHTARM_CACHE_DIR" in os.environ:
+        root = Path(os.environ["RIGHTARM_CACHE_DIR"])
+    elif sys.platform == "win32":
+        root = Path(os.environ.get("LOCALAPPDATA", Path.home())) / "rightarm"
+    else:
+        root = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "rightarm"
+    sources = sorted(Path(__file__).parent.rglob("*.py"))
+    return root / hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
+
+
+__all__ = ["bits_of_float", "cache_directory", "fingerprint", "float_of_bits", "fma", "jit", "pointer", "positional"]

@@ -1,0 +1,256 @@
+"""Formulas: the functions that policies, temperature schedules and problems are made of.
+
+A formula is an ordinary function in NumPy operations. The positional arguments are its *inputs*, and by their names it
+says what it depends on; the keyword-only arguments are its *parameters*, and by their annotations they are checked::
+
+    def cautious(t, pulls, mean, z, *, C: Positive = 1.0):
+        return mean + C / np.sqrt(pulls + np.log(t)) * z
+
+The same function is called with NumPy arrays for one live decision and compiled for the simulator.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import math
+import numbers
+import types
+import typing
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+
+from rightarm.compile import positional
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a parameter must be, beyond a finite number."""
+
+    adjective: str
+    holds: Callable[[float], bool]
+
+
+Positive = Annotated[float, Rule("positive", lambda x: x > 0)]
+NonNegative = Annotated[float, Rule("non-negative", lambda x: x >= 0)]
+Probability = Annotated[float, Rule("between 0 and 1", lambda x: 0 <= x <= 1)]
+Count = Annotated[float, Rule("a whole number from 1 on", lambda x: x >= 1 and x == int(x))]
+
+
+def check_number(name: str, value: Any, rule: Rule | None = None) -> float:
+    """``value`` as a float, or an error that says which parameter it was and what it got."""
+    number = isinstance(value, numbers.Real | np.number) and not isinstance(value, bool | np.bool_)
+    if not number:
+        raise TypeError(f"{name} must be a number, got {value!r}")
+    value = float(value)
+    if not math.isfinite(value):
+        raise ValueError(f"{name} must be finite, got {value}")
+    if rule is not None and not rule.holds(value):
+        raise ValueError(f"{name} must be {rule.adjective}, got {value}")
+    return value
+
+
+def check_count(name: str, value: Any, least: int = 1) -> int:
+    """``value`` as an int of at least ``least``; 1e6 and 10**6 are the same to us."""
+    number = check_number(name, value)
+    if number != int(number) or number < least:
+        raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
+    return int(value)
+
+
+class Formula:
+    """A formula with its parameters set: immutable, compared by value, and its `repr` makes it again."""
+
+    INPUTS: ClassVar[dict[str, str]] = {}
+
+    def __init__(self, family: Family, values: Mapping[str, Any]) -> None:
+        self.__dict__.update(values, family=family, values=dict(values))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"{self!r} is immutable; make another one with {name}={value!r}")
+
+    @classmethod
+    def check(cls, name: str, value: Any, annotation: Any) -> Any:
+        """The value of one parameter of such a formula, or an error that names it."""
+        if isinstance(annotation, type) and issubclass(annotation, Formula):
+            return annotation.accept(name, value)
+        return check_number(name, value, rule_of(annotation))
+
+    @classmethod
+    def accept(cls, name: str, value: Any) -> Formula:
+        """``value`` where a formula of this kind is expected as a parameter."""
+        if isinstance(value, cls):
+            return value
+        raise TypeError(f"{name} must be a {cls.__name__.lower()}, got {value!r}")
+
+    @property
+    def parts(self) -> Iterator[Formula]:
+        """The formulas among the parameters (a temperature schedule is one)."""
+        return (value for value in self.values.values() if isinstance(value, Formula))
+
+    @property
+    def inputs(self) -> frozenset[str]:
+        """All that the value depends on besides the parameters."""
+        return frozenset(self.family.inputs).union(*(part.inputs for part in self.parts))
+
+    def evaluate(self, inputs: Mapping[str, Any]) -> Any:
+        """The formula as it stands, by NumPy."""
+        values = {
+            name: value.evaluate(inputs) if isinstance(value, Formula) else value for name, value in self.values.items()
+        }
+        return self.family.function(*(inputs[name] for name in self.family.inputs), **values)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Formula) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[Any, ...]:
+        return (self.family.function, *self.values.items())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return functools.partial(self.family, **self.values), ()
+
+    def __repr__(self) -> str:
+        return f"{self.family.name}({', '.join(f'{name}={value!r}' for name, value in self.values.items())})"
+
+    def __str__(self) -> str:
+        """Short, for tables and legends: without the parameters that have their default value."""
+        defaults = {parameter.name: parameter.default for parameter in self.family.parameters}
+        shown = {name: value for name, value in self.values.items() if value != defaults[name]}
+        texts = (f"{value:.6g}" if isinstance(value, float) else str(value) for value in shown.values())
+        alone = len(self.values) == 1
+        return f"{self.family.name}({', '.join(map(str, texts) if alone else map('='.join, zip(shown, texts, strict=True)))})"
+
+    def specification(self) -> dict[str, Any]:
+        """The formula as plain data, from which `from_specification` makes it again."""
+        values = {name: v.specification() if isinstance(v, Formula) else v for name, v in self.values.items()}
+        function = self.family.function
+        return {"formula": f"{function.__module__}:{function.__qualname__}", "parameters": values}
+
+
+class Family:
+    """What a decorated formula becomes: called with parameters, it makes a checked :class:`Formula` of its kind."""
+
+    def __init__(self, function: Callable[..., Any], kind: type[Formula]) -> None:
+        if not isinstance(function, types.FunctionType):
+            raise TypeError(f"a {kind.__name__.lower()} is made from a function, got {function!r}")
+        functools.update_wrapper(self, function)
+        self.function, self.kind, self.name = function, kind, function.__name__
+        signature = inspect.signature(function)
+        arguments = signature.parameters.values()
+        self.inputs = tuple(a.name for a in arguments if a.kind is a.POSITIONAL_OR_KEYWORD)
+        self.parameters = tuple(a for a in arguments if a.kind is a.KEYWORD_ONLY)
+        self._check_inputs(arguments)
+        self.__signature__ = inspect.Signature(
+            [a.replace(kind=a.POSITIONAL_OR_KEYWORD) for a in self.parameters], return_annotation=kind
+        )
+
+    def _check_inputs(self, arguments: Iterable[inspect.Parameter]) -> None:
+        named = {*self.inputs, *(p.name for p in self.parameters)}
+        for argument in arguments:
+            if argument.name not in named or (argument.name in self.inputs and argument.name not in self.kind.INPUTS):
+                known = ", ".join(self.kind.INPUTS)
+                raise TypeError(
+                    f"{self.name}: unknown input {argument.name!r}; a {self.kind.__name__.lower()} formula may ask for "
+                    f"{known}, and its parameters stand behind a *"
+                )
+
+    @functools.cached_property
+    def annotations(self) -> dict[str, Any]:
+        return typing.get_type_hints(self.function, include_extras=True)
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        try:
+            bound = self.__signature__.bind(*arguments, **keywords)
+        except TypeError as error:
+            raise TypeError(f"{self.name}{self.__signature__.replace(return_annotation=inspect.Signature.empty)}: {error}")
+        bound.apply_defaults()
+        hints = self.annotations
+        return self.kind(self, {name: self.kind.check(name, v, hints.get(name)) for name, v in bound.arguments.items()})
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> str:
+        return self.__qualname__
+
+
+def from_specification(specification: Mapping[str, Any]) -> Any:
+    """The formula that `Formula.specification` described; a user's own must be importable.
+
+    >>> import rightarm as ra
+    >>> from_specification(ra.UCB(C=0.5).specification())
+    UCB(C=0.5)
+    """
+    module, _, name = specification["formula"].partition(":")
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError):
+        raise ValueError(f"the formula {specification['formula']} cannot be imported here") from None
+    values = {
+        name: from_specification(value) if isinstance(value, Mapping) else value
+        for name, value in specification["parameters"].items()
+    }
+    return found(**values) if isinstance(found, Family) else found  # a plain function of t is a schedule as it stands
+
+
+def rule_of(annotation: Any) -> Rule | None:
+    """The rule in an annotation such as `Positive`."""
+    return next((extra for extra in getattr(annotation, "__metadata__", ()) if isinstance(extra, Rule)), None)
+
+
+@dataclass(frozen=True)
+class Program:
+    """A formula's tree as compilable source: an expression over inputs, and the functions it calls.
+
+    ``common`` are the parameters' values that are the same for a whole round, computed once per round; ``expression`` is
+    computed for every arm and replication and finds those as ``p[0]``, ``p[1]``, ...
+    """
+
+    common: tuple[str, ...]
+    expression: str
+    functions: dict[str, types.FunctionType]
+    numbers: tuple[float, ...]
+
+
+def program(formula: Formula, per_round: frozenset[str]) -> Program:
+    """Flatten ``formula``; a part whose inputs are all in ``per_round`` is evaluated once per round."""
+    functions: dict[str, types.FunctionType] = {}
+    constants: list[float] = []
+    common: list[str] = []
+
+    def call(node: Formula, argument: Callable[[Any], str]) -> str:
+        name = f"f{len(functions)}"
+        functions[name] = positional(node.family.function)
+        return f"{name}({', '.join([*node.family.inputs, *map(argument, node.values.values())])})"
+
+    def number(value: float) -> str:
+        constants.append(value)
+        return f"numbers[{len(constants) - 1}]"
+
+    def once(value: Any) -> str:
+        return call(value, once) if isinstance(value, Formula) else number(value)
+
+    def everywhere(value: Any) -> str:
+        if isinstance(value, Formula) and not value.inputs <= per_round:
+            return call(value, everywhere)
+        common.append(once(value))
+        return f"p[{len(common) - 1}]"
+
+    expression = call(formula, everywhere)
+    return Program(tuple(common), expression, functions, tuple(constants))
+
+
+def define(name: str, arguments: str, expression: str, functions: Mapping[str, Any]) -> types.FunctionType:
+    """The function ``name(arguments)`` that returns ``expression``."""
+    namespace: dict[str, Any] = dict(functions)
+    exec(f"def {name}({arguments}):\n    return {expression}", namespace)  # noqa: S102 - source made above, no user text
+    function: types.FunctionType = namespace[name]
+    function.__module__ = __name__
+    return function

@@ -1,0 +1,183 @@
+"""What a policy is: a formula for a score, and the noise that it asks for. The arm with the largest score is pulled."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rightarm.compile import pointer
+from rightarm.formula import Family, Formula, check_count, define, program
+from rightarm.noise import Law
+
+PER_ROUND = frozenset({"t", "arms"})  # what is the same for all arms and replications of a round
+
+
+class Policy(Formula):
+    """A policy with its parameters set; made by calling a family such as `BoltzmannGumbel`."""
+
+    INPUTS: ClassVar[dict[str, str]] = {
+        "t": "the round, counted from 1",
+        "pulls": "how often the arm was pulled",
+        "mean": "the mean of the arm's rewards",
+        "z": "fresh noise, one draw for every arm and round",
+        "best": "the largest mean of all arms",
+        "worst": "the smallest mean of all arms",
+        "arms": "the number of arms",
+    }
+
+    @property
+    def noise(self) -> Law | None:
+        """The law of z, or None for a policy that draws nothing."""
+        return self.family.noise  # type: ignore[attr-defined, no-any-return]
+
+    def scores(self, round: int, pulls: ArrayLike, means: ArrayLike, z: ArrayLike = 0.0) -> NDArray[np.float64]:
+        """The score of every arm, by NumPy; every arm must have been pulled.
+
+        >>> from rightarm import UCB
+        >>> UCB(C=1.0).scores(round=3, pulls=[1, 1], means=[0.0, 1.0]).round(3)
+        array([1.048, 2.048])
+        """
+        pulls, means = np.asarray(pulls, dtype=float), np.asarray(means, dtype=float)
+        inputs = {
+            "t": float(round),
+            "pulls": pulls,
+            "mean": means,
+            "z": np.asarray(z, dtype=float),
+            "best": means.max(),
+            "worst": means.min(),
+            "arms": float(means.size),
+        }
+        return np.broadcast_to(np.asarray(self.evaluate(inputs), dtype=float), means.shape)
+
+    def choose(
+        self, round: int, pulls: ArrayLike, means: ArrayLike, random: np.random.Generator
+    ) -> int:
+        """The arm for one live decision: the first that was never pulled, else the largest score, ties broken fairly.
+
+        >>> from rightarm import UCB
+        >>> UCB(C=1.0).choose(3, pulls=[1, 1], means=[0.0, 1.0], random=np.random.default_rng(1))
+        1
+        """
+        pulls, means = check_statistics(pulls, means)
+        check_count("round", round)
+        if not pulls.all():
+            return int(np.argmin(pulls > 0))
+        z = np.zeros(means.size) if self.noise is None else self.noise.sample(random, means.size)
+        scores = self.scores(round, pulls, means, z)
+        return int(random.choice(np.flatnonzero(scores == scores.max())))
+
+    @functools.cached_property
+    def affine(self) -> bool:
+        """Whether the score is location + scale·z, judged at a handful of states."""
+        state = np.random.default_rng(20170529)
+        for round in (20, 1_000, 1_000_000):
+            pulls, means = 1 + state.integers(0, round // 10, 10), state.random(10)
+            with np.errstate(all="ignore"):  # a formula that is not finite here is not affine
+                at = {z: self.scores(round, pulls, means, z) for z in (-3.0, 0.0, 1.0, 7.0)}
+            scale = at[1.0] - at[0.0]
+            size = 1e-9 * (np.abs(at[0.0]) + np.abs(scale) + 1e-300)
+            if not all(np.all(np.abs(at[z] - at[0.0] - z * scale) <= 10 * size) for z in (-3.0, 7.0)):
+                return False
+        return True
+
+    @functools.cached_property
+    def steady(self) -> bool:
+        """Whether an arm's location and scale change only when it is pulled, so that a round costs one product per arm.
+
+        The formula says so itself: it asks for neither the round nor the other arms.
+        """
+        return self.inputs <= {"pulls", "mean", "z", "arms"} and self.affine
+
+
+def check_statistics(pulls: ArrayLike, means: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    pulls, means = np.asarray(pulls, dtype=float), np.asarray(means, dtype=float)
+    if pulls.ndim != 1 or pulls.shape != means.shape or not pulls.size:
+        raise ValueError(f"pulls and means must be two rows of one length, got shapes {pulls.shape} and {means.shape}")
+    if (pulls < 0).any() or (pulls != np.floor(pulls)).any():
+        raise ValueError(f"pulls must be whole numbers from 0 on, got {pulls.tolist()}")
+    if not np.isfinite(means[pulls > 0]).all():
+        raise ValueError(f"means must be finite where an arm was pulled, got {means.tolist()}")
+    return pulls, means
+
+
+class PolicyFamily(Family):
+    """A policy's formula together with the law of its noise."""
+
+    def __init__(self, function: Callable[..., Any], noise: Law | None) -> None:
+        super().__init__(function, Policy)
+        if noise is not None and not isinstance(noise, Law):
+            raise TypeError(f"noise must be a law such as Gumbel() or Gaussian(), got {noise!r}")
+        if ("z" in self.inputs) != (noise is not None):
+            raise TypeError(f"{self.name}: the formula asks for z if and only if noise is given, got noise={noise!r}")
+        self.noise = noise
+
+
+def policy(
+    function: Callable[..., Any] | None = None, *, noise: Law | None = None
+) -> Any:
+    """Make a policy from one formula; live and compiled, with nothing else to write.
+
+    >>> import numpy as np, rightarm as ra
+    >>> @ra.policy(noise=ra.noise.Gumbel())
+    ... def cautious(t, pulls, mean, z, *, C: float = 1.0):
+    ...     return mean + C / np.sqrt(pulls + np.log(t)) * z
+    >>> cautious(C=0.5)
+    cautious(C=0.5)
+    """
+    if function is None:
+        return functools.partial(policy, noise=noise)
+    return PolicyFamily(function, noise)
+
+
+# The compiled form. `common` and `score` are made from the formula; the loop over a block is the same for all.
+
+SCORE = (
+    "void(float64, float64, float64[:,::1], float64[:,::1], float32[:,::1], float64[::1], float64[::1], float64[::1],"
+    " float64[:,::1])"
+)
+
+
+def score_block(
+    t: float, arms: float, pulls: Any, mean: Any, z: Any, best: Any, worst: Any, numbers: Any, out: Any
+) -> None:
+    """Scores of a block of arms × lanes; a row of it is one arm in all replications."""
+    p = common(t, arms, numbers)
+    for k in range(out.shape[0]):
+        for lane in range(out.shape[1]):
+            out[k, lane] = score(
+                t, pulls[k, lane], mean[k, lane], np.float64(z[k, lane]), best[lane], worst[lane], arms, p
+            )
+
+
+def common(t: float, arms: float, numbers: Any) -> tuple[float, ...]:
+    """Stands in `score_block` for the parameters' values in round t."""
+    raise NotImplementedError
+
+
+def score(
+    t: float, pulls: float, mean: float, z: float, best: float, worst: float, arms: float, p: tuple[float, ...]
+) -> float:
+    """Stands in `score_block` for the policy's formula."""
+    raise NotImplementedError
+
+
+def compiled_score(policy: Policy) -> tuple[Any, NDArray[np.float64]]:
+    """The policy's compiled block function and the numbers it takes; the same function for all values of parameters."""
+    parts = program(policy, PER_ROUND)
+    values = "".join(f"{value}, " for value in parts.common)
+    function = pointer(
+        score_block,
+        SCORE,
+        common=define("common", "t, arms, numbers", f"({values})", parts.functions),
+        score=define("score", "t, pulls, mean, z, best, worst, arms, p", parts.expression, parts.functions),
+    )
+    return function, np.array(parts.numbers, dtype=float)
+
+
+def names(policies: Sequence[Policy]) -> list[str]:
+    """How the policies are called in tables and legends."""
+    return [repr(policy) for policy in policies]

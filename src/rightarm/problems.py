@@ -1,0 +1,277 @@
+"""Problems: what the arms pay. A problem is a formula for a reward, with one parameter value for each arm."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightarm.compile import pointer, positional
+from rightarm.formula import (
+    Family,
+    Formula,
+    NonNegative,
+    Probability,
+    check_count,
+    check_number,
+    define,
+    from_specification,
+    rule_of,
+)
+
+QUADRATURE = 1 << 20  # points of the midpoint rule behind a mean that is not given in closed form
+
+
+@dataclass(frozen=True)
+class Corruption:
+    """``arm`` pays ``reward`` in rounds up to ``rounds`` and at its pulls up to ``pulls``, whatever it would have paid."""
+
+    arm: int
+    rounds: int
+    pulls: int
+    reward: float
+
+    def __repr__(self) -> str:
+        until = f"rounds={self.rounds}" if self.rounds else f"pulls={self.pulls}"
+        return f".corrupted(arm={self.arm}, {until}, reward={self.reward})"
+
+
+class Problem(Formula):
+    """A problem with the parameters of its arms set; made by calling a family such as `Bernoulli`.
+
+    >>> problem = Bernoulli([0.5, 0.75, 0.25])
+    >>> problem.arms, problem.best_arm, problem.gaps.tolist()
+    (3, 1, [0.25, 0.0, 0.5])
+    """
+
+    INPUTS: ClassVar[dict[str, str]] = {
+        "t": "the round, counted from 1",
+        "pulls": "how often the arm was pulled, this pull included",
+        "arm": "the index of the arm, counted from 0",
+        "u": "fresh noise, uniform in (0, 1)",
+        "w": "fresh noise, standard Gaussian",
+    }
+    corruptions: tuple[Corruption, ...]
+
+    def __init__(self, family: Family, values: Mapping[str, Any], corruptions: tuple[Corruption, ...] = ()) -> None:
+        lengths = {name: len(value) for name, value in values.items() if len(value) > 1}
+        if len(set(lengths.values())) > 1:
+            raise ValueError(f"{family.name}: all parameters must have one value per arm, got lengths {lengths}")
+        arms = max((len(value) for value in values.values()), default=0)
+        if arms == 0:
+            raise ValueError(f"{family.name} needs a parameter with one value per arm, got {dict(values)}")
+        full = {name: value * arms if len(value) == 1 else value for name, value in values.items()}
+        super().__init__(family, full)
+        self.__dict__.update(arms=arms, corruptions=corruptions)
+
+    @classmethod
+    def check(cls, name: str, value: Any, annotation: Any) -> tuple[float, ...]:
+        """A number for all arms, or one for each."""
+        if isinstance(value, str) or np.ndim(value) > 1:
+            raise TypeError(f"{name} must be a number or a list of numbers, one per arm, got {value!r}")
+        rule = rule_of(annotation)
+        if np.ndim(value) == 0:
+            return (check_number(name, value, rule),)
+        return tuple(check_number(f"{name}[{i}]", item, rule) for i, item in enumerate(value))
+
+    def evaluate(self, inputs: Mapping[str, Any]) -> Any:
+        """Rewards by NumPy; ``inputs["arm"]`` says whose."""
+        arm = inputs["arm"]
+        values = {name: np.asarray(value)[arm] for name, value in self.values.items()}
+        return self.family.function(*(inputs[name] for name in self.family.inputs), **values)
+
+    @functools.cached_property
+    def means(self) -> NDArray[np.float64]:
+        """The mean reward of every arm, corruption aside."""
+        mean = self.family.mean  # type: ignore[attr-defined]
+        if mean is not None:
+            values = {name: np.array(value) for name, value in self.values.items()}
+            means = np.broadcast_to(np.asarray(mean(**values), dtype=float), (self.arms,)).copy()
+        else:
+            means = np.array([self._mean_by_quadrature(arm) for arm in range(self.arms)])
+        if not np.isfinite(means).all():
+            raise ValueError(f"the means of {self!r} must be finite, got {means.tolist()}")
+        means.setflags(write=False)
+        return means
+
+    def _mean_by_quadrature(self, arm: int) -> float:
+        """The midpoint rule over u, over w's quantiles, or over both."""
+        if {"t", "pulls"} & self.inputs:
+            raise ValueError(f"{self.family.name} changes over time: give its mean with @problem(mean=...)")
+        both = {"u", "w"} <= self.inputs
+        side = math.isqrt(QUADRATURE) if both else QUADRATURE
+        grid = (np.arange(side) + 0.5) / side
+        quantiles = _gaussian_quantiles(grid) if "w" in self.inputs else grid
+        u, w = np.meshgrid(grid, quantiles) if both else (grid, quantiles)
+        return float(np.mean(self.evaluate({"arm": arm, "u": u, "w": w})))
+
+    @property
+    def best_arm(self) -> int:
+        """The index of the arm with the largest mean, the first of them if several share it."""
+        return int(np.argmax(self.means))
+
+    @functools.cached_property
+    def gaps(self) -> NDArray[np.float64]:
+        """Δ_i = μ* − μ_i."""
+        gaps: NDArray[np.float64] = self.means.max() - self.means
+        gaps.setflags(write=False)
+        return gaps
+
+    def corrupted(
+        self, arm: int, *, rounds: int | None = None, pulls: int | None = None, reward: float = 0.0
+    ) -> Problem:
+        """The problem in which ``arm`` pays ``reward`` in the first ``rounds`` rounds, or at its first ``pulls`` pulls.
+
+        Scenario (b) of the paper's section 6 is ``corrupted(arm=0, rounds=5_000, reward=0.0)``. Means, gaps and regret
+        stay those of the problem itself.
+
+        >>> Bernoulli([0.5, 0.4]).corrupted(arm=0, rounds=100, reward=0.0)
+        Bernoulli(mean=[0.5, 0.4]).corrupted(arm=0, rounds=100, reward=0.0)
+        """
+        if (rounds is None) == (pulls is None):
+            raise TypeError(f"corrupted takes either rounds or pulls, got rounds={rounds} and pulls={pulls}")
+        arm = check_count("arm", arm, least=0)
+        if arm >= self.arms:
+            raise ValueError(f"arm must be below the number of arms, {self.arms}, got {arm}")
+        first_rounds = 0 if rounds is None else check_count("rounds", rounds)
+        first_pulls = 0 if pulls is None else check_count("pulls", pulls)
+        corruption = Corruption(arm, first_rounds, first_pulls, check_number("reward", reward))
+        return type(self)(self.family, self.values, (*self.corruptions, corruption))
+
+    def _key(self) -> tuple[Any, ...]:
+        return (*super()._key(), self.corruptions)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.family, self.values, self.corruptions)
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{name}={list(value)!r}" for name, value in self.values.items())
+        return f"{self.family.name}({values}){''.join(map(repr, self.corruptions))}"
+
+    def __str__(self) -> str:
+        return repr(self) if self.arms <= 12 else f"{self.family.name} with {self.arms} arms"
+
+    def specification(self) -> dict[str, Any]:
+        """The problem as plain data, from which `problem_from_specification` makes it again."""
+        return {**super().specification(), "corruptions": [asdict(corruption) for corruption in self.corruptions]}
+
+    def describe(self) -> str:
+        """The arms with their means and gaps, as text."""
+        rows = [f"{'arm':>5} {'mean':>12} {'gap':>12}"]
+        rows += [f"{i:>5} {m:>12.6g} {g:>12.6g}" for i, (m, g) in enumerate(zip(self.means, self.gaps, strict=True))]
+        return "\n".join([f"{self.family.name} with {self.arms} arms, the best is arm {self.best_arm}", *rows])
+
+
+def _gaussian_quantiles(u: NDArray[np.float64]) -> NDArray[np.float64]:
+    from statistics import NormalDist
+
+    half = np.array([NormalDist().inv_cdf(x) for x in u[: u.size // 2]])
+    return np.concatenate([half, -half[::-1]])
+
+
+class ProblemFamily(Family):
+    """A problem's formula together with its mean, where that is known in closed form."""
+
+    def __init__(self, function: Callable[..., Any], mean: Callable[..., Any] | None) -> None:
+        super().__init__(function, Problem)
+        self.mean = mean
+
+
+def problem(function: Callable[..., Any] | None = None, *, mean: Callable[..., Any] | None = None) -> Any:
+    """Make a problem from one formula for the reward, its parameters behind a *; each takes one value per arm.
+
+    ``mean`` is a function of the same parameters. Without it the means are integrated numerically, on 2²⁰ points.
+
+    >>> import numpy as np, rightarm as ra
+    >>> @ra.problem
+    ... def Triangular(u, *, high):
+    ...     return high * np.sqrt(u)
+    >>> Triangular(high=[3.0, 1.5]).means.round(6)
+    array([2., 1.])
+    """
+    if function is None:
+        return functools.partial(problem, mean=mean)
+    return ProblemFamily(function, mean)
+
+
+@problem(mean=lambda mean: mean)
+def Bernoulli(u, *, mean: Probability):  # type: ignore[no-untyped-def]
+    """Pay 1 with probability ``mean``, else 0.
+
+    >>> Bernoulli([0.51] + [0.5] * 9).gaps.max().round(6)
+    np.float64(0.01)
+    """
+    return 1.0 * (u < mean)
+
+
+@problem(mean=lambda mean, sigma: mean)
+def Gaussian(w, *, mean: float, sigma: NonNegative = 1.0):  # type: ignore[no-untyped-def]
+    """Pay ``mean`` plus Gaussian noise with standard deviation ``sigma``.
+
+    >>> Gaussian([0.0, 1.0], sigma=0.5)
+    Gaussian(mean=[0.0, 1.0], sigma=[0.5, 0.5])
+    """
+    return mean + sigma * w
+
+
+@problem(mean=lambda mean: mean)
+def Deterministic(*, mean: float):  # type: ignore[no-untyped-def]
+    """Pay ``mean``, always.
+
+    >>> Deterministic([0.5, 1.0]).best_arm
+    1
+    """
+    return mean
+
+
+@problem(mean=lambda low, high: (low + high) / 2)
+def Uniform(u, *, low: float, high: float):  # type: ignore[no-untyped-def]
+    """Pay uniformly between ``low`` and ``high``.
+
+    >>> Uniform(low=[0.0, 0.5], high=1.0).means
+    array([0.5 , 0.75])
+    """
+    return low + (high - low) * u
+
+
+def problem_from_specification(specification: Mapping[str, Any]) -> Problem:
+    """The problem that `Problem.specification` described.
+
+    >>> problem_from_specification(Bernoulli([0.5, 0.4]).corrupted(0, rounds=10).specification())
+    Bernoulli(mean=[0.5, 0.4]).corrupted(arm=0, rounds=10, reward=0.0)
+    """
+    bare = from_specification(specification)
+    corruptions = tuple(Corruption(**corruption) for corruption in specification["corruptions"])
+    return Problem(bare.family, bare.values, corruptions)
+
+
+# The compiled form: rewards of one round, a lane being a replication.
+
+REWARD = "void(float64, int64[::1], float64[::1], float64[::1], float32[::1], float64[:,::1], float64[::1])"
+
+
+def reward_lanes(t: float, arm: Any, pulls: Any, u: Any, w: Any, numbers: Any, out: Any) -> None:
+    """Rewards of the pulled arms; ``numbers`` has a row for each parameter and a column for each arm."""
+    for lane in range(out.size):
+        out[lane] = reward(t, pulls[lane], arm[lane], u[lane], np.float64(w[lane]), numbers)
+
+
+def reward(t: float, pulls: float, arm: int, u: float, w: float, numbers: Any) -> float:
+    """Stands in `reward_lanes` for the problem's formula."""
+    raise NotImplementedError
+
+
+def compiled_reward(problem: Problem) -> tuple[Any, NDArray[np.float64]]:
+    """The problem's compiled rewards and the numbers they take: parameters × arms."""
+    parameters = [f"numbers[{i}, arm]" for i in range(len(problem.values))]
+    expression = f"formula({', '.join([*problem.family.inputs, *parameters])})"
+    functions = {"formula": positional(problem.family.function)}
+    function = pointer(
+        reward_lanes, REWARD, reward=define("reward", "t, pulls, arm, u, w, numbers", expression, functions)
+    )
+    return function, np.array(list(problem.values.values()), dtype=float)

@@ -1,0 +1,6 @@
+"""The simulator: compiled rounds, threads, results."""
+
+from rightarm.simulation.result import Result
+from rightarm.simulation.simulate import simulate
+
+__all__ = ["Result", "simulate"]

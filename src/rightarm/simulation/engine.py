@@ -1,0 +1,136 @@
+"""A run: one policy on one problem in a block of lanes, as explicit state that can be played on slice by slice."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightarm import noise
+from rightarm.compile import pointer
+from rightarm.policies.policy import Policy, compiled_score
+from rightarm.problems import Problem, compiled_reward
+from rightarm.simulation.kernels import F64, FAR, I64, Setting, Statistics, Streams, Workspace, play
+from rightarm.simulation.streams import initial_streams
+
+LANE_STEP = 16  # lanes come in multiples of this: a float32 vector of AVX-512
+NOISE_BLOCK = 16_384  # draws made ahead, in float32: 64 KiB, which stays in the second-level cache
+SLICE = 8_000_000  # arm-rounds between two looks at the clock: some hundredths of a second
+
+
+@functools.cache
+def compiled_law(law: noise.Law) -> Any:
+    """The law as a compiled function from words to draws."""
+    return pointer(noise.fill, noise.FILL, quantile=type(law).quantile)
+
+
+@dataclass(frozen=True)
+class Start:
+    """The arms' statistics from which a simulation starts; nothing pulled yet unless given.
+
+    >>> Start(pulls=(1_000_000_000, 5), means=(0.5, 0.25)).rounds
+    1000000005
+    """
+
+    pulls: tuple[int, ...]
+    means: tuple[float, ...]
+
+    @property
+    def rounds(self) -> int:
+        """The rounds already played."""
+        return sum(self.pulls)
+
+
+class Run:
+    """Replications ``first`` to ``first + lanes − 1`` of one policy on one problem, from ``start`` on."""
+
+    def __init__(
+        self, policy: Policy, problem: Problem, start: Start, seed: int, first: int, lanes: int, checkpoints: I64
+    ) -> None:
+        self.policy = policy
+        self.checkpoints = checkpoints
+        self.start = self.round = start.rounds
+        self.score, numbers = compiled_score(policy)
+        self.reward, arm_numbers = compiled_reward(problem)
+        self.law, self.gaussian = compiled_law(policy.noise or noise.Gumbel()), compiled_law(noise.Gaussian())
+        self.setting = _setting(policy, problem, start, numbers, arm_numbers)
+        self.known = _statistics(policy, start, lanes)
+        self.streams: Streams = initial_streams(seed, first, lanes)
+        self.work = _workspace(self.setting, problem.arms, lanes)
+        self.regret: F64 = np.zeros((checkpoints.size, lanes))
+        self.slice = max(1, SLICE // (problem.arms * lanes))
+
+    def advance(self, end: int) -> None:
+        """Play on to round ``end``."""
+        formulas = (self.law, self.gaussian, self.score, self.reward)
+        state = (self.setting, self.known, self.streams, self.work, self.checkpoints, self.regret)
+        play(self.start, self.round, end, *formulas, *state)
+        self.round = end
+        self._check()
+
+    def _check(self) -> None:
+        """A reward or a score that is not a number would silently never be chosen: say so instead."""
+        if not np.isfinite(self.known.total).all():
+            raise ValueError(f"a reward was not a finite number by round {self.round}")
+        scores = self.known.location + self.known.scale if self.setting.steady else self.work.score
+        if np.isnan(scores).any():
+            raise ValueError(f"{self.policy!r}: a score was not a number by round {self.round}")
+
+
+def _setting(policy: Policy, problem: Problem, start: Start, numbers: F64, arm_numbers: F64) -> Setting:
+    corruptions = [(c.arm, c.rounds, c.pulls, c.reward) for c in problem.corruptions]
+    return Setting(
+        numbers=numbers,
+        arm_numbers=arm_numbers,
+        corruptions=np.array(corruptions, dtype=float).reshape(-1, 4),
+        gaps=np.array(problem.gaps),
+        fresh=np.flatnonzero(np.array(start.pulls) == 0),
+        noisy=policy.noise is not None,
+        steady=policy.steady,
+        extremes=bool(policy.inputs & {"best", "worst"}),
+        uniform="u" in problem.inputs,
+        gaussian="w" in problem.inputs,
+    )
+
+
+def _statistics(policy: Policy, start: Start, lanes: int) -> Statistics:
+    pulls, means = np.array(start.pulls, dtype=float), np.array(start.means, dtype=float)
+    location, scale = np.zeros(pulls.size), np.zeros(pulls.size)
+    if policy.steady and pulls.any():
+        known = pulls > 0
+        location[known] = policy.scores(start.rounds, pulls[known], means[known], 0.0)
+        scale[known] = (policy.scores(start.rounds, pulls[known], means[known], FAR) - location[known]) / FAR
+    columns = (pulls, pulls * means, means, location, scale)
+    return Statistics(*(np.repeat(column[:, None], lanes, axis=1) for column in columns))
+
+
+def _workspace(setting: Setting, arms: int, lanes: int) -> Workspace:
+    rounds = max(1, NOISE_BLOCK // (arms * lanes))
+    noise_rows = arms if setting.noisy else 0
+    per_reward = 2 * setting.uniform + setting.gaussian
+
+    def row(dtype: type = float, fill: float = 0.0) -> NDArray[Any]:
+        return np.full((1, lanes), fill, dtype)
+
+    return Workspace(
+        words=np.zeros((rounds, noise_rows, lanes), np.uint32),
+        z=np.zeros((rounds, arms, lanes), np.float32),
+        reward_words=np.zeros((rounds, per_reward, lanes), np.uint32),
+        u=np.zeros((rounds, lanes)),
+        w=np.zeros((rounds, lanes), np.float32),
+        score=np.zeros((arms, lanes)),
+        largest=np.zeros(lanes),
+        best=np.zeros(lanes),
+        worst=np.zeros(lanes),
+        arm=np.zeros(lanes, np.int64),
+        pulls=row(),
+        mean=row(),
+        reward=np.zeros(lanes),
+        z_zero=row(np.float32),
+        z_far=row(np.float32, FAR),
+        at_zero=row(),
+        at_far=row(),
+    )

@@ -1,0 +1,94 @@
+"""Jobs: a simulation cut into pieces that threads play side by side. The kernels let go of Python's lock."""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+
+import numpy as np
+
+from rightarm.policies.policy import Policy
+from rightarm.problems import Problem
+from rightarm.simulation.engine import LANE_STEP, Run, Start
+from rightarm.simulation.kernels import F64, I64
+
+WIDEST = 64  # lanes of a job; more would leave the first-level cache
+
+
+@dataclass(frozen=True)
+class Job:
+    """Replications ``first`` to ``first + replications − 1`` of one policy on one problem."""
+
+    policy: Policy
+    problem: Problem
+    start: Start
+    seed: int
+    first: int
+    replications: int
+    checkpoints: tuple[int, ...]
+    lanes: int
+
+    @property
+    def rounds(self) -> int:
+        """All its rounds, every replication counted."""
+        return self.replications * (self.checkpoints[-1] - self.start.rounds)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a job found: regret (replications × checkpoints) and final pulls (replications × arms)."""
+
+    regret: F64
+    pulls: I64
+
+
+class Stopped(Exception):
+    """A job was told to stop before its end."""
+
+
+def play_job(job: Job, stop: threading.Event, on_rounds: Callable[[int], None]) -> Outcome:
+    """Play ``job`` slice by slice, so that it can be stopped and watched."""
+    end = job.checkpoints[-1]
+    run = Run(job.policy, job.problem, job.start, job.seed, job.first, job.lanes, np.array(job.checkpoints))
+    while run.round < end:
+        if stop.is_set():
+            raise Stopped
+        before = run.round
+        run.advance(min(end, before + run.slice))
+        on_rounds(job.replications * (run.round - before))
+    kept = slice(0, job.replications)  # the other lanes are padding
+    earlier = float(job.problem.gaps @ np.array(job.start.pulls))  # regret is that of the rounds played here
+    return Outcome(run.regret[:, kept].T - earlier, run.known.pulls[:, kept].T.astype(np.int64))
+
+
+def play_jobs(
+    jobs: Iterable[Job], workers: int, on_rounds: Callable[[int], None] = lambda rounds: None
+) -> Iterator[tuple[Job, Outcome]]:
+    """Play ``jobs`` on ``workers`` threads and give each outcome as it comes; an error or Ctrl-C ends all of them."""
+    stop = threading.Event()
+    pool = ThreadPoolExecutor(workers, thread_name_prefix="rightarm")
+    try:
+        futures = {pool.submit(play_job, job, stop, on_rounds): job for job in jobs}
+        for future in as_completed(futures):
+            yield futures.pop(future), future.result()
+    finally:
+        stop.set()
+        pool.shutdown(cancel_futures=True)
+
+
+def lanes_for(replications: int, policies: int, workers: int) -> int:
+    """The lanes of a job that get all done first, a job's cost growing like lanes + 16."""
+
+    def makespan(lanes: int) -> int:
+        return math.ceil(policies * math.ceil(replications / lanes) / workers) * (lanes + 16)
+
+    return min(range(LANE_STEP, WIDEST + 1, LANE_STEP), key=makespan)
+
+
+def available_cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

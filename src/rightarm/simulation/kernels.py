@@ -1,0 +1,297 @@
+"""The compiled rounds: many replications of one policy on one problem, side by side.
+
+Everything is an array of lanes (replications), or of arms × lanes, with lanes contiguous. A round is a few short passes,
+each free of branches, so that LLVM turns each into vector code; one loop that did all at once would not vectorise. The
+formulas come in through function pointers, so this file compiles once for all policies and problems.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightarm.compile import fma, jit
+
+i64, u32, u64, f64 = np.int64, np.uint32, np.uint64, np.float64
+F64, F32, U32, I64 = NDArray[np.float64], NDArray[np.float32], NDArray[np.uint32], NDArray[np.int64]
+
+TIE = i64(1 << 40)  # marks an arm's index when another arm has the same score
+FAR = 2.0**40  # z at which a score's scale is read off: far enough that the location's rounding does not reach it
+PER_FAR = 1 / FAR
+HIGH, LOW, HALF = 2.0**-32, 2.0**-64, 2.0**-53
+KEPT = u32(0xFFFFF000)  # of a second word: 52 bits in all, and with HALF strictly between 0 and 1
+
+
+class Statistics(NamedTuple):
+    """What is known of the arms (arms × lanes). Sums, not running means: equal histories must tie exactly."""
+
+    pulls: F64
+    total: F64
+    mean: F64
+    location: F64  # of a steady policy's score at z = 0 ...
+    scale: F64  # ... and its slope in z
+
+
+class Streams(NamedTuple):
+    """The random states, four words per lane: what the policy draws, what the problem draws, how ties are broken."""
+
+    policy: U32
+    problem: U32
+    ties: U32
+
+
+class Setting(NamedTuple):
+    """What is played: numbers of the formulas, and what they ask for."""
+
+    numbers: F64  # the policy's parameters
+    arm_numbers: F64  # the problem's: parameters × arms
+    corruptions: F64  # rows of arm, rounds, pulls, reward
+    gaps: F64
+    fresh: I64  # the arms never pulled, to be pulled first
+    noisy: bool  # the policy draws noise
+    steady: bool  # its location and scale change for the pulled arm only
+    extremes: bool  # it asks for the best or the worst mean
+    uniform: bool  # the problem draws u
+    gaussian: bool  # the problem draws w
+
+
+class Workspace(NamedTuple):
+    """Scratch memory; nothing in it outlives a block of rounds."""
+
+    words: U32  # rounds × arms × lanes
+    z: F32
+    reward_words: U32  # rounds × words of a reward × lanes
+    u: F64
+    w: F32
+    score: F64  # arms × lanes
+    largest: F64  # lanes, as all below
+    best: F64
+    worst: F64
+    arm: I64
+    pulls: F64  # 1 × lanes: the pulled arm's
+    mean: F64
+    reward: F64
+    z_zero: F32
+    z_far: F32
+    at_zero: F64
+    at_far: F64
+
+
+@jit
+def draw_words(state: U32, out: U32) -> None:
+    """The next words of every lane: xoshiro128++ (Blackman and Vigna 2021), a lane's state being a column."""
+    for i in range(out.shape[0]):
+        for lane in range(out.shape[1]):
+            a, b, c, d = state[0, lane], state[1, lane], state[2, lane], state[3, lane]
+            word = u32(a + d)
+            out[i, lane] = u32(u32((word << u32(7)) | (word >> u32(25))) + a)
+            shifted = u32(b << u32(9))
+            c, d = u32(c ^ a), u32(d ^ b)
+            state[1, lane], state[0, lane] = u32(b ^ c), u32(a ^ d)
+            state[2, lane] = u32(c ^ shifted)
+            state[3, lane] = u32((d << u32(11)) | (d >> u32(21)))
+
+
+@jit
+def fill_noise(rounds: int, state: U32, law: Any, words: U32, z: F32) -> None:
+    """The policy's noise for a block of rounds."""
+    arms, lanes = words.shape[1], words.shape[2]
+    draw_words(state, words[:rounds].reshape(rounds * arms, lanes))
+    law(words[:rounds].reshape(rounds * arms * lanes), z[:rounds].reshape(rounds * arms * lanes))
+
+
+@jit
+def fill_luck(rounds: int, state: U32, gaussian: Any, uses_u: bool, uses_w: bool, words: U32, u: F64, w: F32) -> None:
+    """The problem's noise for a block of rounds: u of two words, w of one; in this order, round by round."""
+    per_round, lanes = words.shape[1], words.shape[2]
+    draw_words(state, words[:rounds].reshape(rounds * per_round, lanes))
+    for r in range(rounds):
+        if uses_u:
+            for lane in range(lanes):
+                u[r, lane] = f64(words[r, 0, lane]) * HIGH + (f64(u32(words[r, 1, lane] & KEPT)) * LOW + HALF)
+        if uses_w:
+            gaussian(words[r, per_round - 1], w[r])
+
+
+@jit
+def extreme_means(mean: F64, best: F64, worst: F64) -> None:
+    """The largest and the smallest mean of every lane."""
+    best[:] = mean[0]
+    worst[:] = mean[0]
+    for k in range(1, mean.shape[0]):
+        for lane in range(best.size):
+            m = mean[k, lane]
+            best[lane] = m if m > best[lane] else best[lane]
+            worst[lane] = m if m < worst[lane] else worst[lane]
+
+
+@jit
+def largest_score(score: F64, largest: F64, arm: I64) -> None:
+    """The arm with the largest score in every lane, marked where it is not the only one."""
+    largest[:] = -np.inf
+    arm[:] = TIE  # scores that are all −∞ tie
+    for k in range(score.shape[0]):
+        for lane in range(arm.size):
+            s, before, index = score[k, lane], largest[lane], arm[lane]
+            tied = index | TIE if s == before else index
+            arm[lane] = k if s > before else tied
+            largest[lane] = s if s > before else before
+
+
+@jit
+def largest_affine(location: F64, scale: F64, z: F32, largest: F64, arm: I64) -> None:
+    """The same for scores location + scale·z, without storing them."""
+    largest[:] = -np.inf
+    arm[:] = TIE
+    for k in range(location.shape[0]):
+        for lane in range(arm.size):
+            s, before, index = fma(scale[k, lane], f64(z[k, lane]), location[k, lane]), largest[lane], arm[lane]
+            tied = index | TIE if s == before else index
+            arm[lane] = k if s > before else tied
+            largest[lane] = s if s > before else before
+
+
+@jit
+def break_ties(score: F64, largest: F64, arm: I64, ties: U32) -> None:
+    """Choose fairly among equal scores; a lane draws from its stream of ties only when it has one."""
+    for lane in range(arm.size):
+        if arm[lane] >= TIE:
+            equal = 0
+            for k in range(score.shape[0]):
+                equal += score[k, lane] == largest[lane]
+            word = np.empty((1, 1), u32)
+            draw_words(ties[:, lane : lane + 1], word)
+            rank = i64((u64(word[0, 0]) * u64(equal)) >> u64(32))
+            for k in range(score.shape[0]):
+                if score[k, lane] == largest[lane]:
+                    if rank == 0:
+                        arm[lane] = k
+                    rank -= 1
+
+
+@jit
+def any_tie(arm: I64) -> bool:
+    marks = i64(0)
+    for lane in range(arm.size):
+        marks |= arm[lane]
+    return marks >= TIE
+
+
+@jit
+def affine_scores(location: F64, scale: F64, z: F32, score: F64) -> None:
+    """The scores that `largest_affine` does not store."""
+    for k in range(score.shape[0]):
+        for lane in range(score.shape[1]):
+            score[k, lane] = fma(scale[k, lane], f64(z[k, lane]), location[k, lane])
+
+
+@jit
+def count_pull(arm: I64, pulls: F64, pulled: F64) -> None:
+    """Count a pull of each lane's arm; ``pulled`` gets the new count."""
+    for lane in range(arm.size):
+        k = u64(arm[lane])  # unsigned: an index that may be negative costs a test
+        n = pulls[k, lane] + 1
+        pulls[k, lane] = n
+        pulled[lane] = n
+
+
+@jit
+def corrupt(t: float, corruptions: F64, arm: I64, pulls: F64, reward: F64) -> None:
+    """Overwrite the rewards that an adversary has set."""
+    for i in range(corruptions.shape[0]):
+        target, rounds, first_pulls, value = corruptions[i]
+        if t <= rounds or first_pulls > 0:
+            for lane in range(arm.size):
+                if arm[lane] == target and (t <= rounds or pulls[lane] <= first_pulls):
+                    reward[lane] = value
+
+
+@jit
+def average(arm: I64, pulled: F64, reward: F64, total: F64, mean: F64, new_mean: F64) -> None:
+    """Add each lane's reward to its arm's sum; ``new_mean`` gets the arm's mean."""
+    for lane in range(arm.size):
+        k = u64(arm[lane])
+        sum_now = total[k, lane] + reward[lane]
+        total[k, lane] = sum_now
+        mean_now = sum_now / pulled[lane]
+        mean[k, lane] = mean_now
+        new_mean[lane] = mean_now
+
+
+@jit
+def refresh(arm: I64, at_zero: F64, at_far: F64, location: F64, scale: F64) -> None:
+    """Location and scale of the pulled arms' scores, from their values at z = 0 and z = FAR."""
+    for lane in range(arm.size):
+        k = u64(arm[lane])
+        location[k, lane] = at_zero[0, lane]
+        scale[k, lane] = (at_far[0, lane] - at_zero[0, lane]) * PER_FAR
+
+
+@jit
+def record_regret(pulls: F64, gaps: F64, out: F64) -> None:
+    """Σ_i Δ_i N_i of every lane."""
+    out[:] = 0.0
+    for k in range(gaps.size):
+        for lane in range(out.size):
+            out[lane] += gaps[k] * pulls[k, lane]
+
+
+@jit
+def play(
+    start: int,
+    done: int,
+    end: int,
+    law: Any,
+    gaussian: Any,
+    score: Any,
+    reward: Any,
+    setting: Setting,
+    known: Statistics,
+    streams: Streams,
+    work: Workspace,
+    checkpoints: I64,
+    regret: F64,
+) -> None:
+    """Play rounds ``done`` + 1 to ``end`` of a run whose first round is ``start`` + 1, leaving the state for the next call."""
+    # A field read inside the loop costs a reference count each time, so all are read here.
+    numbers, arm_numbers, corruptions, gaps, fresh, noisy, steady, extremes, uniform, normal = setting
+    pulls, total, mean, location, scale = known
+    words, z, reward_words, u, w, scores, largest, best, worst, arm, pulled, new_mean, paid, z_zero, z_far, at_zero, at_far = work
+    pulled_row, new_mean_row, arms = pulled[0], new_mean[0], f64(mean.shape[0])
+    mark = np.searchsorted(checkpoints, done + 1)
+    t = done
+    while t < end:
+        rounds = min(end - t, z.shape[0])
+        if noisy:
+            fill_noise(rounds, streams.policy, law, words, z)
+        if uniform or normal:
+            fill_luck(rounds, streams.problem, gaussian, uniform, normal, reward_words, u, w)
+        for r in range(rounds):
+            t += 1
+            if t - start <= fresh.size:
+                arm[:] = fresh[t - start - 1]
+            elif steady:
+                largest_affine(location, scale, z[r], largest, arm)
+                if any_tie(arm):
+                    affine_scores(location, scale, z[r], scores)
+                    break_ties(scores, largest, arm, streams.ties)
+            else:
+                if extremes:
+                    extreme_means(mean, best, worst)
+                score(f64(t), arms, pulls, mean, z[r], best, worst, numbers, scores)
+                largest_score(scores, largest, arm)
+                if any_tie(arm):
+                    break_ties(scores, largest, arm, streams.ties)
+            count_pull(arm, pulls, pulled_row)
+            reward(f64(t), arm, pulled_row, u[r], w[r], arm_numbers, paid)
+            corrupt(f64(t), corruptions, arm, pulled_row, paid)
+            average(arm, pulled_row, paid, total, mean, new_mean_row)
+            if steady:
+                score(f64(t), arms, pulled, new_mean, z_zero, best, worst, numbers, at_zero)
+                score(f64(t), arms, pulled, new_mean, z_far, best, worst, numbers, at_far)
+                refresh(arm, at_zero, at_far, location, scale)
+            if mark < checkpoints.size and t == checkpoints[mark]:
+                record_regret(pulls, gaps, regret[mark])
+                mark += 1

@@ -1,0 +1,27 @@
+"""Seeds: every replication has streams of its own, whichever lane, thread or machine plays it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rightarm.simulation.kernels import U32, Streams
+
+ROLES = ("policy", "problem", "ties")
+
+
+def initial_state(seed: int, replication: int, role: str) -> U32:
+    """The four words from which one stream of one replication starts: a node of the seed's own tree.
+
+    >>> initial_state(2017, 0, "policy").shape
+    (4,)
+    """
+    return np.random.SeedSequence(seed, spawn_key=(replication, ROLES.index(role))).generate_state(4)
+
+
+def initial_streams(seed: int, first: int, lanes: int) -> Streams:
+    """The streams of replications ``first`` to ``first + lanes − 1``, a column for each."""
+    states = (
+        np.stack([initial_state(seed, replication, role) for replication in range(first, first + lanes)], axis=1)
+        for role in ROLES
+    )
+    return Streams(*(np.ascontiguousarray(state) for state in states))
