@@ -16,7 +16,7 @@ from pathlib import Path
 
 from . import PARAMETERS, bernoulli_means
 
-REQUIREMENTS = [  # SciPy from 1.12 and NumPy from 2 lack names that it uses; the others are known to work
+REQUIREMENTS = [  # it uses `btdtri` and `in1d`, which newer SciPy and NumPy have removed
     "SMPyBandits==0.9.7",
     "numpy==1.26.4",
     "scipy==1.11.4",
@@ -33,9 +33,7 @@ PACKAGE = Path(__file__).resolve().parent
 def execute(command: list[str], complaint: str) -> str:
     """Return what a command prints, run where this package can be imported and without a display."""
     variables = os.environ | {"MPLBACKEND": "Agg"}
-    outcome = subprocess.run(
-        command, cwd=PACKAGE.parent, env=variables, capture_output=True, text=True, check=False
-    )
+    outcome = subprocess.run(command, cwd=PACKAGE.parent, env=variables, capture_output=True, text=True, check=False)
     if outcome.returncode:
         raise RuntimeError(f"{complaint}:\n{outcome.stderr.strip()}")
     return outcome.stdout

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-OPTIONS = {
+OPTIONS: dict[str, Any] = {
     "nogil": True,  # threads, not processes, on one machine
     "error_model": "numpy",  # 1/0 is inf: the check for it would keep a loop from being vectorised
     "forceinline": True,  # a tuple of many arrays costs 100 ns to pass
@@ -31,7 +31,7 @@ _lock = threading.RLock()
 
 
 class Kernel:
-    """A function that is compiled at its first call; inside other compiled functions it stands for its compiled self."""
+    """A function that is compiled at its first call; in other compiled functions it stands for its compiled self."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
@@ -39,6 +39,7 @@ class Kernel:
 
     @functools.cached_property
     def compiled(self) -> Any:
+        """Numba's dispatcher."""
         import numba
 
         with _lock, _cache_directory():
@@ -61,6 +62,7 @@ class _MachineOperation:
 
     @functools.cached_property
     def compiled(self) -> Any:
+        """Numba's intrinsic."""
         return self.build()
 
     def __call__(self, *arguments: Any) -> Any:
@@ -70,7 +72,7 @@ class _MachineOperation:
 def _build_fma() -> Any:
     from numba.extending import intrinsic
 
-    @intrinsic  # type: ignore[untyped-decorator]
+    @intrinsic
     def fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
         return a(a, a, a), lambda context, builder, signature, arguments: builder.fma(*arguments)
 
@@ -81,7 +83,7 @@ def _build_bitcast(source: str, target: str) -> Any:
     from numba import types as numba_types
     from numba.extending import intrinsic
 
-    @intrinsic  # type: ignore[untyped-decorator]
+    @intrinsic
     def bitcast(typing_context: Any, value: Any) -> Any:
         result = getattr(numba_types, target)
 
@@ -104,8 +106,8 @@ _pointers: dict[str, Any] = {}
 def pointer(template: Callable[..., None], signature: str, **names: Callable[..., Any]) -> Any:
     """Compile ``template``, with ``names`` in place of its globals, to a C function that others reach by its address.
 
-    Whoever calls it is compiled once for the signature, whatever formula stands behind it. The machine code is kept on
-    disk under a fingerprint of all the code that went in, so a formula that was edited is never mistaken for the old one.
+    Whoever calls it is compiled once for the signature, whatever formula stands behind it. The machine code is kept
+    on disk under a fingerprint of all the code that went in, so an edited formula is never mistaken for the old one.
     """
     key = fingerprint(template, signature, tuple(sorted(names.items())))
     with _lock:
@@ -209,17 +211,17 @@ def _cache_directory() -> Iterator[None]:
     """Have Numba keep what is compiled inside this block in our folder, and leave its setting as it was."""
     from numba import config
 
-    before = config.CACHE_DIR
-    config.CACHE_DIR = str(cache_directory())
+    settings: Any = config
+    before, settings.CACHE_DIR = settings.CACHE_DIR, str(cache_directory())
     try:
         yield
     finally:
-        config.CACHE_DIR = before
+        settings.CACHE_DIR = before
 
 
 @functools.cache
 def cache_directory() -> Path:
-    """Where machine code is kept: ``RIGHTARM_CACHE_DIR``, or the user's cache folder; a subfolder for each version of us.
+    """Where machine code is kept: ``RIGHTARM_CACHE_DIR`` or the user's cache folder, with a subfolder for each version.
 
     Numba's cache does not notice an edit in another file than the compiled function's own, so the folder's name is the
     hash of all our sources.
@@ -230,8 +232,11 @@ def cache_directory() -> Path:
         root = Path(os.environ.get("LOCALAPPDATA", Path.home())) / "rightarm"
     else:
         root = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "rightarm"
+    return root / source_hash()
+
+
+@functools.cache
+def source_hash() -> str:
+    """A name for this very version of our code."""
     sources = sorted(Path(__file__).parent.rglob("*.py"))
-    return root / hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
-
-
-__all__ = ["bits_of_float", "cache_directory", "fingerprint", "float_of_bits", "fma", "jit", "pointer", "positional"]
+    return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]

@@ -43,15 +43,14 @@ Count = Annotated[float, Rule("a whole number from 1 on", lambda x: x >= 1 and x
 
 def check_number(name: str, value: Any, rule: Rule | None = None) -> float:
     """``value`` as a float, or an error that says which parameter it was and what it got."""
-    number = isinstance(value, numbers.Real | np.number) and not isinstance(value, bool | np.bool_)
-    if not number:
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real | np.number):
         raise TypeError(f"{name} must be a number, got {value!r}")
-    value = float(value)
-    if not math.isfinite(value):
-        raise ValueError(f"{name} must be finite, got {value}")
-    if rule is not None and not rule.holds(value):
-        raise ValueError(f"{name} must be {rule.adjective}, got {value}")
-    return value
+    number = float(value)
+    if not math.isfinite(number):
+        raise ValueError(f"{name} must be finite, got {number}")
+    if rule is not None and not rule.holds(number):
+        raise ValueError(f"{name} must be {rule.adjective}, got {number}")
+    return number
 
 
 def check_count(name: str, value: Any, least: int = 1) -> int:
@@ -66,6 +65,8 @@ class Formula:
     """A formula with its parameters set: immutable, compared by value, and its `repr` makes it again."""
 
     INPUTS: ClassVar[dict[str, str]] = {}
+    family: Family
+    values: dict[str, Any]
 
     def __init__(self, family: Family, values: Mapping[str, Any]) -> None:
         self.__dict__.update(values, family=family, values=dict(values))
@@ -123,9 +124,10 @@ class Formula:
         """Short, for tables and legends: without the parameters that have their default value."""
         defaults = {parameter.name: parameter.default for parameter in self.family.parameters}
         shown = {name: value for name, value in self.values.items() if value != defaults[name]}
-        texts = (f"{value:.6g}" if isinstance(value, float) else str(value) for value in shown.values())
-        alone = len(self.values) == 1
-        return f"{self.family.name}({', '.join(map(str, texts) if alone else map('='.join, zip(shown, texts, strict=True)))})"
+        texts = [f"{value:.6g}" if isinstance(value, float) else str(value) for value in shown.values()]
+        if len(self.values) > 1:
+            texts = [f"{name}={text}" for name, text in zip(shown, texts, strict=True)]
+        return f"{self.family.name}({', '.join(texts)})"
 
     def specification(self) -> dict[str, Any]:
         """The formula as plain data, from which `from_specification` makes it again."""
@@ -141,6 +143,7 @@ class Family:
         if not isinstance(function, types.FunctionType):
             raise TypeError(f"a {kind.__name__.lower()} is made from a function, got {function!r}")
         functools.update_wrapper(self, function)
+        self.__qualname__ = function.__qualname__
         self.function, self.kind, self.name = function, kind, function.__name__
         signature = inspect.signature(function)
         arguments = signature.parameters.values()
@@ -163,13 +166,14 @@ class Family:
 
     @functools.cached_property
     def annotations(self) -> dict[str, Any]:
+        """The parameters' annotations, with their rules."""
         return typing.get_type_hints(self.function, include_extras=True)
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         try:
             bound = self.__signature__.bind(*arguments, **keywords)
         except TypeError as error:
-            raise TypeError(f"{self.name}{self.__signature__.replace(return_annotation=inspect.Signature.empty)}: {error}")
+            raise TypeError(f"{self.name}({', '.join(p.name for p in self.parameters)}): {error}") from None
         bound.apply_defaults()
         hints = self.annotations
         return self.kind(self, {name: self.kind.check(name, v, hints.get(name)) for name, v in bound.arguments.items()})
@@ -209,8 +213,8 @@ def rule_of(annotation: Any) -> Rule | None:
 class Program:
     """A formula's tree as compilable source: an expression over inputs, and the functions it calls.
 
-    ``common`` are the parameters' values that are the same for a whole round, computed once per round; ``expression`` is
-    computed for every arm and replication and finds those as ``p[0]``, ``p[1]``, ...
+    ``common`` are the parameters' values that are the same for a whole round, computed once per round; ``expression``
+    is computed for every arm and replication and finds those as ``p[0]``, ``p[1]``, ...
     """
 
     common: tuple[str, ...]
@@ -250,7 +254,7 @@ def program(formula: Formula, per_round: frozenset[str]) -> Program:
 def define(name: str, arguments: str, expression: str, functions: Mapping[str, Any]) -> types.FunctionType:
     """The function ``name(arguments)`` that returns ``expression``."""
     namespace: dict[str, Any] = dict(functions)
-    exec(f"def {name}({arguments}):\n    return {expression}", namespace)  # noqa: S102 - source made above, no user text
+    exec(f"def {name}({arguments}):\n    return {expression}", namespace)  # the source is made above, of our own words
     function: types.FunctionType = namespace[name]
     function.__module__ = __name__
     return function

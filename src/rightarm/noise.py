@@ -1,8 +1,8 @@
 """The laws of a policy's noise, each as a formula from 32 random bits to one draw.
 
-A law is its quantile function at ``(word + ½) / 2³²``: one word in, one float32 out, without a branch, so that LLVM turns
-the loop over a block into vector code. There are only 2³² words, and the tests go through all of them: the largest error
-of a draw is 1.1e-6 (Gumbel) and 5e-6 (Gaussian), in the tails, and both tails reach as far as 2⁻³³.
+A law is its quantile function at ``(word + ½) / 2³²``: one word in, one float32 out, without a branch, so that LLVM
+turns the loop over a block into vector code. There are only 2³² words, and the tests go through all of them: the
+largest error of a draw is 1.1e-6 (Gumbel) and 5e-6 (Gaussian), in the tails, and both tails reach as far as 2⁻³³.
 """
 
 from __future__ import annotations
@@ -12,10 +12,13 @@ from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rightarm.compile import bits_of_float, float_of_bits, fma, jit
 
-f32, i32, u32 = np.float32, np.int32, np.uint32
+f32 = np.float32
+i32 = np.int32
+u32 = np.uint32
 
 # log(1+f) = f − f²/2 + f³·P(f) on [√½ − 1, √2 − 1] with relative error 6e-9: coefficients of P, highest power first,
 # of least maximum error (found by Lawson's iteration). The same for the two Gaussian polynomials below.
@@ -88,7 +91,7 @@ def gaussian(word: u32) -> f32:
     return centred * (p if w < TAIL else q)
 
 
-def fill(words: np.ndarray, out: np.ndarray) -> None:  # type: ignore[type-arg]
+def fill(words: NDArray[u32], out: NDArray[f32]) -> None:
     """The template of a compiled law: a block of words to a block of draws."""
     for i in range(words.size):
         out[i] = quantile(words[i])
@@ -111,7 +114,7 @@ class Law:
         """P[Z ≤ x]."""
         raise NotImplementedError
 
-    def sample(self, random: np.random.Generator, size: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    def sample(self, random: np.random.Generator, size: int) -> NDArray[np.float64]:
         """Draws by NumPy, for one live decision."""
         raise NotImplementedError
 
@@ -128,7 +131,7 @@ class Law:
 class Gumbel(Law):
     """The Gumbel law with location 0 and scale 1: P[Z ≤ x] = exp(−e⁻ˣ).
 
-    Its mean is γ = 0.577. The paper calls the law with location +γ standard; a policy that wants it adds γ in its formula.
+    Its mean is γ = 0.577. The paper calls the law with location +γ standard; a policy that wants it adds γ itself.
 
     >>> round(Gumbel().cdf(0.0), 4)
     0.3679
@@ -139,7 +142,7 @@ class Gumbel(Law):
     def cdf(self, x: float) -> float:
         return math.exp(-math.exp(-x))
 
-    def sample(self, random: np.random.Generator, size: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    def sample(self, random: np.random.Generator, size: int) -> NDArray[np.float64]:
         return random.gumbel(size=size)
 
 
@@ -155,5 +158,5 @@ class Gaussian(Law):
     def cdf(self, x: float) -> float:
         return math.erfc(-x / math.sqrt(2)) / 2
 
-    def sample(self, random: np.random.Generator, size: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    def sample(self, random: np.random.Generator, size: int) -> NDArray[np.float64]:
         return random.standard_normal(size)

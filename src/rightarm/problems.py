@@ -6,7 +6,7 @@ import functools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ QUADRATURE = 1 << 20  # points of the midpoint rule behind a mean that is not gi
 
 @dataclass(frozen=True)
 class Corruption:
-    """``arm`` pays ``reward`` in rounds up to ``rounds`` and at its pulls up to ``pulls``, whatever it would have paid."""
+    """``arm`` pays ``reward`` in rounds up to ``rounds`` and at its pulls up to ``pulls``, not its own reward."""
 
     arm: int
     rounds: int
@@ -56,6 +56,8 @@ class Problem(Formula):
         "u": "fresh noise, uniform in (0, 1)",
         "w": "fresh noise, standard Gaussian",
     }
+    family: ProblemFamily
+    arms: int
     corruptions: tuple[Corruption, ...]
 
     def __init__(self, family: Family, values: Mapping[str, Any], corruptions: tuple[Corruption, ...] = ()) -> None:
@@ -88,7 +90,7 @@ class Problem(Formula):
     @functools.cached_property
     def means(self) -> NDArray[np.float64]:
         """The mean reward of every arm, corruption aside."""
-        mean = self.family.mean  # type: ignore[attr-defined]
+        mean = self.family.mean
         if mean is not None:
             values = {name: np.array(value) for name, value in self.values.items()}
             means = np.broadcast_to(np.asarray(mean(**values), dtype=float), (self.arms,)).copy()
@@ -182,6 +184,10 @@ class ProblemFamily(Family):
         self.mean = mean
 
 
+@overload
+def problem(function: Callable[..., Any]) -> ProblemFamily: ...
+@overload
+def problem(*, mean: Callable[..., Any] | None = None) -> Callable[[Callable[..., Any]], ProblemFamily]: ...
 def problem(function: Callable[..., Any] | None = None, *, mean: Callable[..., Any] | None = None) -> Any:
     """Make a problem from one formula for the reward, its parameters behind a *; each takes one value per arm.
 
@@ -200,7 +206,7 @@ def problem(function: Callable[..., Any] | None = None, *, mean: Callable[..., A
 
 
 @problem(mean=lambda mean: mean)
-def Bernoulli(u, *, mean: Probability):  # type: ignore[no-untyped-def]
+def Bernoulli(u, *, mean: Probability):
     """Pay 1 with probability ``mean``, else 0.
 
     >>> Bernoulli([0.51] + [0.5] * 9).gaps.max().round(6)
@@ -210,7 +216,7 @@ def Bernoulli(u, *, mean: Probability):  # type: ignore[no-untyped-def]
 
 
 @problem(mean=lambda mean, sigma: mean)
-def Gaussian(w, *, mean: float, sigma: NonNegative = 1.0):  # type: ignore[no-untyped-def]
+def Gaussian(w, *, mean: float, sigma: NonNegative = 1.0):
     """Pay ``mean`` plus Gaussian noise with standard deviation ``sigma``.
 
     >>> Gaussian([0.0, 1.0], sigma=0.5)
@@ -220,7 +226,7 @@ def Gaussian(w, *, mean: float, sigma: NonNegative = 1.0):  # type: ignore[no-un
 
 
 @problem(mean=lambda mean: mean)
-def Deterministic(*, mean: float):  # type: ignore[no-untyped-def]
+def Deterministic(*, mean: float):
     """Pay ``mean``, always.
 
     >>> Deterministic([0.5, 1.0]).best_arm
@@ -230,7 +236,7 @@ def Deterministic(*, mean: float):  # type: ignore[no-untyped-def]
 
 
 @problem(mean=lambda low, high: (low + high) / 2)
-def Uniform(u, *, low: float, high: float):  # type: ignore[no-untyped-def]
+def Uniform(u, *, low: float, high: float):
     """Pay uniformly between ``low`` and ``high``.
 
     >>> Uniform(low=[0.0, 0.5], high=1.0).means
@@ -274,4 +280,4 @@ def compiled_reward(problem: Problem) -> tuple[Any, NDArray[np.float64]]:
     function = pointer(
         reward_lanes, REWARD, reward=define("reward", "t, pulls, arm, u, w, numbers", expression, functions)
     )
-    return function, np.array(list(problem.values.values()), dtype=float)
+    return function, np.array(list(problem.values.values()), dtype=np.float64)

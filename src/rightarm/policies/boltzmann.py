@@ -46,25 +46,25 @@ def schedule(function: Callable[..., Any]) -> Family:
 
 
 @schedule
-def constant(*, c: Positive):  # type: ignore[no-untyped-def]
+def constant(*, c: Positive):
     """β_t = c: BE-const of section 6, there with c = C²."""
     return c
 
 
 @schedule
-def inverse_log(t, *, c: Positive):  # type: ignore[no-untyped-def]
+def inverse_log(t, *, c: Positive):
     """β_t = c / log t: BE-log of section 6, there with c = C²."""
     return c / np.log(t)
 
 
 @schedule
-def inverse_sqrt(t, *, c: Positive):  # type: ignore[no-untyped-def]
+def inverse_sqrt(t, *, c: Positive):
     """β_t = c / √t: BE-sqrt of section 6, there with c = C²."""
     return c / np.sqrt(t)
 
 
 @schedule
-def two_phase(t, arms, *, gap: Positive, horizon: Count):  # type: ignore[no-untyped-def]
+def two_phase(t, arms, *, gap: Positive, horizon: Count):
     """Theorem 3: η_t = 1 before τ = 16 e K log(T) / Δ², and η_t = log(t Δ²) / Δ from then on.
 
     It needs the gap Δ and the horizon T, and explores long: at Δ = 0.01, K = 10 and T = 10⁶, τ is 6·10⁷.
@@ -75,17 +75,17 @@ def two_phase(t, arms, *, gap: Positive, horizon: Count):  # type: ignore[no-unt
 
 
 @schedule
-def glie(t, best, worst):  # type: ignore[no-untyped-def]
+def glie(t, best, worst):
     """η_t = log t / max_i (μ̂_best − μ̂_i): every arm keeps a probability of at least 1/(K t), greedy in the limit.
 
-    Singh, Jaakkola, Littman, Szepesvári: Convergence Results for Single-Step On-Policy Reinforcement-Learning Algorithms,
-    Machine Learning 38, 2000.
+    Singh, Jaakkola, Littman, Szepesvári: Convergence Results for Single-Step On-Policy Reinforcement-Learning
+    Algorithms, Machine Learning 38, 2000.
     """
     return (best - worst) / np.log(t)
 
 
 @policy(noise=Gumbel())
-def Boltzmann(mean, z, *, temperature: Schedule):  # type: ignore[no-untyped-def]
+def Boltzmann(mean, z, *, temperature: Schedule):
     """Choose an arm with a probability proportional to the exponential of its mean over the temperature.
 
     P[I = i] ∝ e^(μ̂_i / β_t), drawn as arg max_i { μ̂_i + β_t Z_i } with Z_i Gumbel (the Gumbel–softmax trick).
@@ -98,5 +98,3 @@ def Boltzmann(mean, z, *, temperature: Schedule):  # type: ignore[no-untyped-def
     array([0.309, 0.5  ])
     """
     return mean + temperature * z
-
-

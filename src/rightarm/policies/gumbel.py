@@ -10,14 +10,14 @@ from rightarm.policies.policy import policy
 
 
 @policy(noise=Gumbel())
-def BoltzmannGumbel(pulls, mean, z, *, C: Positive, location: float = np.euler_gamma):  # type: ignore[no-untyped-def]
+def BoltzmannGumbel(pulls, mean, z, *, C: Positive, location: float = np.euler_gamma):
     """Perturb each arm's mean by Gumbel noise whose scale shrinks with the arm's own pulls.
 
     I = arg max_i { μ̂_i + β_i Z_i },  β_i = √(C² / N_i),  Z_i Gumbel with the given location.
 
     The paper's "standard" Gumbel law has the CDF exp(−e^(−x+γ)), that is location +γ, and its theorems are stated for
-    that; it is the default. The location does not cancel: it is a bonus of location·C/√N. Location 0 is everybody else's
-    standard Gumbel law, −γ has mean zero. C = σ for σ²-subgaussian rewards: 1/2 for rewards in [0, 1].
+    that; it is the default. The location does not cancel: it is a bonus of location·C/√N. Location 0 is everybody
+    else's standard Gumbel law, −γ has mean zero. C = σ for σ²-subgaussian rewards: 1/2 for rewards in [0, 1].
 
     Cesa-Bianchi, Gentile, Lugosi, Neu: Boltzmann Exploration Done Right, NeurIPS 2017, equation (6) and Theorem 4.
 

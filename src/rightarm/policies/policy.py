@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,10 +29,12 @@ class Policy(Formula):
         "arms": "the number of arms",
     }
 
+    family: PolicyFamily
+
     @property
     def noise(self) -> Law | None:
         """The law of z, or None for a policy that draws nothing."""
-        return self.family.noise  # type: ignore[attr-defined, no-any-return]
+        return self.family.noise
 
     def scores(self, round: int, pulls: ArrayLike, means: ArrayLike, z: ArrayLike = 0.0) -> NDArray[np.float64]:
         """The score of every arm, by NumPy; every arm must have been pulled.
@@ -53,9 +55,7 @@ class Policy(Formula):
         }
         return np.broadcast_to(np.asarray(self.evaluate(inputs), dtype=float), means.shape)
 
-    def choose(
-        self, round: int, pulls: ArrayLike, means: ArrayLike, random: np.random.Generator
-    ) -> int:
+    def choose(self, round: int, pulls: ArrayLike, means: ArrayLike, random: np.random.Generator) -> int:
         """The arm for one live decision: the first that was never pulled, else the largest score, ties broken fairly.
 
         >>> from rightarm import UCB
@@ -74,10 +74,10 @@ class Policy(Formula):
     def affine(self) -> bool:
         """Whether the score is location + scale·z, judged at a handful of states."""
         state = np.random.default_rng(20170529)
-        for round in (20, 1_000, 1_000_000):
-            pulls, means = 1 + state.integers(0, round // 10, 10), state.random(10)
+        for t in (20, 1_000, 1_000_000):
+            pulls, means = 1 + state.integers(0, t // 10, 10), state.random(10)
             with np.errstate(all="ignore"):  # a formula that is not finite here is not affine
-                at = {z: self.scores(round, pulls, means, z) for z in (-3.0, 0.0, 1.0, 7.0)}
+                at = {z: self.scores(t, pulls, means, z) for z in (-3.0, 0.0, 1.0, 7.0)}
             scale = at[1.0] - at[0.0]
             size = 1e-9 * (np.abs(at[0.0]) + np.abs(scale) + 1e-300)
             if not all(np.all(np.abs(at[z] - at[0.0] - z * scale) <= 10 * size) for z in (-3.0, 7.0)):
@@ -94,6 +94,7 @@ class Policy(Formula):
 
 
 def check_statistics(pulls: ArrayLike, means: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Pulls and means as arrays, or an error that says what is wrong with them."""
     pulls, means = np.asarray(pulls, dtype=float), np.asarray(means, dtype=float)
     if pulls.ndim != 1 or pulls.shape != means.shape or not pulls.size:
         raise ValueError(f"pulls and means must be two rows of one length, got shapes {pulls.shape} and {means.shape}")
@@ -116,9 +117,11 @@ class PolicyFamily(Family):
         self.noise = noise
 
 
-def policy(
-    function: Callable[..., Any] | None = None, *, noise: Law | None = None
-) -> Any:
+@overload
+def policy(function: Callable[..., Any]) -> PolicyFamily: ...
+@overload
+def policy(*, noise: Law | None = None) -> Callable[[Callable[..., Any]], PolicyFamily]: ...
+def policy(function: Callable[..., Any] | None = None, *, noise: Law | None = None) -> Any:
     """Make a policy from one formula; live and compiled, with nothing else to write.
 
     >>> import numpy as np, rightarm as ra
@@ -176,8 +179,3 @@ def compiled_score(policy: Policy) -> tuple[Any, NDArray[np.float64]]:
         score=define("score", "t, pulls, mean, z, best, worst, arms, p", parts.expression, parts.functions),
     )
     return function, np.array(parts.numbers, dtype=float)
-
-
-def names(policies: Sequence[Policy]) -> list[str]:
-    """How the policies are called in tables and legends."""
-    return [repr(policy) for policy in policies]

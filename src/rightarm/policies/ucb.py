@@ -9,7 +9,7 @@ from rightarm.policies.policy import policy
 
 
 @policy
-def UCB(t, pulls, mean, *, C: Positive):  # type: ignore[no-untyped-def]
+def UCB(t, pulls, mean, *, C: Positive):
     """Add to each arm's mean a bonus that grows slowly with time and shrinks with the arm's own pulls.
 
     I = arg max_i { μ̂_i + √(C² log t / N_i) }

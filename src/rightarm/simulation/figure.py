@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rightarm.simulation.result import Result
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart, each with a line of its own for black and white.
-STYLES = [
+STYLES: list[dict[str, Any]] = [
     {"color": "#0072B2", "linestyle": "-"},
     {"color": "#D55E00", "linestyle": "--"},
     {"color": "#009E73", "linestyle": "-."},
@@ -34,10 +34,14 @@ def draw_regret(result: Result, path: Path, *, title: str | None, log: bool) -> 
     axes = figure.add_subplot()
     for i, label in enumerate(result.labels):
         mean = result.regret[i].mean(axis=0)
-        half = NORMAL_95 * result.regret[i].std(axis=0, ddof=1) / np.sqrt(result.regret.shape[1]) if len(result.regret[i]) > 1 else 0
+        half = (
+            NORMAL_95 * result.regret[i].std(axis=0, ddof=1) / np.sqrt(result.regret.shape[1])
+            if len(result.regret[i]) > 1
+            else 0
+        )
         style = STYLES[i % len(STYLES)]
-        axes.plot(result.rounds, mean, label=label, linewidth=1.8, **style)  # type: ignore[arg-type]
-        axes.fill_between(result.rounds, mean - half, mean + half, color=str(style["color"]), alpha=0.18, linewidth=0)
+        axes.plot(result.rounds, mean, label=label, linewidth=1.8, **style)
+        axes.fill_between(result.rounds, mean - half, mean + half, color=style["color"], alpha=0.18, linewidth=0)
     if log:
         axes.set_xscale("log")
         axes.set_yscale("log")

@@ -1,7 +1,7 @@
 """The compiled rounds: many replications of one policy on one problem, side by side.
 
-Everything is an array of lanes (replications), or of arms × lanes, with lanes contiguous. A round is a few short passes,
-each free of branches, so that LLVM turns each into vector code; one loop that did all at once would not vectorise. The
+Everything is an array of lanes (replications), or of arms × lanes, with lanes contiguous. A round is a few short
+passes, each free of branches, so that LLVM turns each into vector code; one loop that did all at once would not. The
 formulas come in through function pointers, so this file compiles once for all policies and problems.
 """
 
@@ -15,7 +15,10 @@ from numpy.typing import NDArray
 from rightarm.compile import fma, jit
 
 i64, u32, u64, f64 = np.int64, np.uint32, np.uint64, np.float64
-F64, F32, U32, I64 = NDArray[np.float64], NDArray[np.float32], NDArray[np.uint32], NDArray[np.int64]
+F64 = NDArray[np.float64]
+F32 = NDArray[np.float32]
+U32 = NDArray[np.uint32]
+I64 = NDArray[np.int64]
 
 TIE = i64(1 << 40)  # marks an arm's index when another arm has the same score
 FAR = 2.0**40  # z at which a score's scale is read off: far enough that the location's rounding does not reach it
@@ -173,10 +176,11 @@ def break_ties(score: F64, largest: F64, arm: I64, ties: U32) -> None:
 
 @jit
 def any_tie(arm: I64) -> bool:
+    """Whether an arm of any lane is marked."""
     marks = i64(0)
     for lane in range(arm.size):
         marks |= arm[lane]
-    return marks >= TIE
+    return bool(marks >= TIE)
 
 
 @jit
@@ -254,11 +258,29 @@ def play(
     checkpoints: I64,
     regret: F64,
 ) -> None:
-    """Play rounds ``done`` + 1 to ``end`` of a run whose first round is ``start`` + 1, leaving the state for the next call."""
+    """Play rounds ``done`` + 1 to ``end`` of a run that began after round ``start``; the next call goes on from there."""
     # A field read inside the loop costs a reference count each time, so all are read here.
     numbers, arm_numbers, corruptions, gaps, fresh, noisy, steady, extremes, uniform, normal = setting
     pulls, total, mean, location, scale = known
-    words, z, reward_words, u, w, scores, largest, best, worst, arm, pulled, new_mean, paid, z_zero, z_far, at_zero, at_far = work
+    (
+        words,
+        z,
+        reward_words,
+        u,
+        w,
+        scores,
+        largest,
+        best,
+        worst,
+        arm,
+        pulled,
+        new_mean,
+        paid,
+        z_zero,
+        z_far,
+        at_zero,
+        at_far,
+    ) = work
     pulled_row, new_mean_row, arms = pulled[0], new_mean[0], f64(mean.shape[0])
     mark = np.searchsorted(checkpoints, done + 1)
     t = done

@@ -7,7 +7,15 @@ from collections.abc import Callable, Iterator
 
 try:
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        ProgressColumn,
+        Task,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
     from rich.text import Text
 except ImportError as error:
     raise ImportError("progress=True needs rich: pip install 'rightarm[lab]'") from error
@@ -17,12 +25,13 @@ class RateColumn(ProgressColumn):
     """Rounds per second."""
 
     def render(self, task: Task) -> Text:
+        """The column's text."""
         return Text(f"{(task.finished_speed or task.speed or 0) / 1e6:,.1f} M rounds/s")
 
 
 @contextlib.contextmanager
-def bar(title: str, total: int, done: int = 0) -> Iterator[Callable[[int], None]]:
-    """A bar on standard error over ``total`` rounds, ``done`` of them already; call what it gives with rounds played."""
+def bar(title: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A bar on standard error over ``total`` rounds; call what it gives with rounds played."""
     columns = (
         TextColumn("[progress.description]{task.description}"),
         BarColumn(),
@@ -33,5 +42,5 @@ def bar(title: str, total: int, done: int = 0) -> Iterator[Callable[[int], None]
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True)) as progress:
-        task = progress.add_task(title, total=total, completed=done)
+        task = progress.add_task(title, total=total)
         yield lambda rounds: progress.advance(task, rounds)

@@ -91,7 +91,9 @@ class Result:
     def table(self) -> list[dict[str, Any]]:
         """The summary as rows."""
         final = self.regret[:, :, -1]
-        error = final.std(axis=1, ddof=1) / np.sqrt(final.shape[1]) if final.shape[1] > 1 else np.full(len(final), np.nan)
+        error = (
+            final.std(axis=1, ddof=1) / np.sqrt(final.shape[1]) if final.shape[1] > 1 else np.full(len(final), np.nan)
+        )
         best = self.pulls[:, :, self.problem.best_arm].mean(axis=1) / self.pulls.sum(axis=2).mean(axis=1)
         return [
             {
@@ -106,7 +108,8 @@ class Result:
 
     def summary(self) -> polars.DataFrame:
         """Final regret of each policy: mean, standard error, quantiles, and the best arm's share of the pulls."""
-        return _polars("summary()").DataFrame(self.table())
+        frame: polars.DataFrame = _polars("summary()").DataFrame(self.table())
+        return frame
 
     def __str__(self) -> str:
         rows = self.table()
@@ -130,7 +133,7 @@ class Result:
         return draw_regret(self, Path(path), title=title, log=log)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write everything to a Parquet file, a row for each policy and replication; an old file is replaced at once."""
+        """Write everything to a Parquet file, a row for each policy and replication; an old file is replaced whole."""
         pl = _polars("save()")
         path = Path(path)
         policies, replications, _ = self.regret.shape
@@ -157,7 +160,9 @@ class Result:
             raise ValueError(f"{path} is not a result of rightarm")
         content = json.loads(note)
         if content.pop("format") != FORMAT:
-            raise ValueError(f"{path} was written in another format than {FORMAT}; read it with the version that wrote it")
+            raise ValueError(
+                f"{path} was written in another format than {FORMAT}; read it with the version that wrote it"
+            )
         labels, rounds = tuple(content.pop("labels")), np.array(content.pop("rounds"))
         frame = pl.read_parquet(path)
         shape = (len(labels), len(frame) // len(labels), -1)

@@ -35,7 +35,7 @@ def simulate(
     - ``seed``: the same seed gives the same result, bit for bit, whatever ``workers`` and ``lanes`` are. Without one a
       fresh seed is drawn, and the result tells it. Replication r of every policy meets the same luck, so differences
       between policies are sharper than each of their means.
-    - ``checkpoints``: the rounds at which regret is recorded, or how many of them, spaced evenly on a logarithmic scale.
+    - ``checkpoints``: the rounds at which regret is recorded, or how many of them, spaced evenly on a log scale.
     - ``workers``: threads; one per core unless given. ``progress``: show a bar with the rate and the time left.
     - ``pulls``, ``means``: statistics to start from, one of each per arm, as if those rounds had been played.
     - ``lanes``: replications played side by side; chosen for speed unless given.
@@ -44,7 +44,8 @@ def simulate(
 
     >>> import rightarm as ra
     >>> problem = ra.Bernoulli([0.9, 0.1])
-    >>> result = ra.simulate([ra.BoltzmannGumbel(C=0.5), ra.UCB(C=0.5)], problem, horizon=1_000, replications=16, seed=1)
+    >>> policies = [ra.BoltzmannGumbel(C=0.5), ra.UCB(C=0.5)]
+    >>> result = ra.simulate(policies, problem, horizon=1_000, replications=16, seed=1)
     >>> result.regret.shape == (2, 16, result.rounds.size)
     True
     """
@@ -123,5 +124,3 @@ def _bar(progress: bool, total: int) -> Iterator[Callable[[int], None]]:
 
     with bar("simulating", total) as on_rounds:
         yield on_rounds
-
-

@@ -15,7 +15,8 @@ def initial_state(seed: int, replication: int, role: str) -> U32:
     >>> initial_state(2017, 0, "policy").shape
     (4,)
     """
-    return np.random.SeedSequence(seed, spawn_key=(replication, ROLES.index(role))).generate_state(4)
+    node = np.random.SeedSequence(seed, spawn_key=(replication, ROLES.index(role)))
+    return node.generate_state(4).astype(np.uint32, copy=False)
 
 
 def initial_streams(seed: int, first: int, lanes: int) -> Streams:

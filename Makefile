@@ -1,0 +1,43 @@
+# Each target sets up what it needs in .venv, from the pinned versions in constraints.txt; Python 3.11+ and make are enough.
+
+PYTHON ?= python3
+BIN := .venv/bin
+export RIGHTARM_CACHE_DIR ?= $(CURDIR)/.cache/compiled
+
+.PHONY: figure1 quick test test-all check bench format clean
+
+figure1: .venv/ready  ## the paper's Figure 1, into results/figure1
+	$(BIN)/rightarm reproduce figure1
+
+quick: .venv/ready  ## a smaller Figure 1 in half a minute, into results/figure1-quick
+	$(BIN)/rightarm reproduce figure1 --quick --output results/figure1-quick
+
+test: check  ## all checks and tests but the slow ones
+	$(BIN)/pytest
+
+test-all: check  ## the slow ones too
+	$(BIN)/pytest -m "slow or not slow"
+
+check: .venv/ready  ## style, types, layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: .venv/ready  ## speed against others in the same run; ratios go to BENCHMARKS.md by hand
+	$(BIN)/python -m benchmarks.engine
+	$(BIN)/python -m benchmarks.scaling
+	$(BIN)/python -m benchmarks.startup
+
+format: .venv/ready  ## rewrite the sources in the house style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:  ## forget everything that can be made again
+	rm -rf .venv .cache .mypy_cache .ruff_cache .pytest_cache .import_linter_cache dist
+
+.venv/ready: pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, this is " + sys.version)'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[lab,dev]'
+	touch $@

@@ -1,0 +1,67 @@
+"""The command line: ``rightarm reproduce figure1``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+try:
+    import typer
+except ImportError:
+    sys.exit("the command line needs more packages: pip install 'rightarm[lab]'")
+
+import rightarm
+
+app = typer.Typer(
+    no_args_is_help=True, add_completion=False, help="Multi-armed bandits: Boltzmann exploration done right."
+)
+reproduce = typer.Typer(no_args_is_help=True, help="Compute the paper's results again.")
+app.add_typer(reproduce, name="reproduce")
+
+
+@app.callback(invoke_without_command=True)
+def version(show: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False) -> None:
+    """Options of the program itself."""
+    if show:
+        typer.echo(f"rightarm {rightarm.__version__}")
+        raise typer.Exit
+
+
+@reproduce.command()
+def figure1(
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A smaller version: a fifth of the rounds, half the grid.")
+    ] = False,
+    output: Annotated[Path, typer.Option(help="The folder for figure, points and report.")] = Path("results/figure1"),
+    replications: Annotated[int | None, typer.Option(min=2, help="Replications of every point: 64, quick 32.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="The seed.")] = 2017,
+    workers: Annotated[int | None, typer.Option(min=1, help="Threads; one per core unless given.")] = None,
+) -> None:
+    """Figure 1: mean regret against C², five algorithms, both scenarios. Killed and started again, it goes on."""
+    from rightarm.lab import figure1 as lab
+    from rightarm.lab.figure1_plot import draw
+    from rightarm.lab.figure1_report import claims, report
+    from rightarm.simulation.jobs import available_cores
+    from rightarm.simulation.progress import bar
+
+    make = lab.quick_plan if quick else lab.full_plan
+    plan = make(seed=seed) if replications is None else make(replications, seed)
+    with bar("Figure 1", sum(job.rounds for job in lab.jobs(plan))) as on_rounds:
+        points = lab.compute(plan, output, workers or available_cores(), on_rounds)
+    lab.write_csv(points, output / "figure1.csv")
+    draw(points, plan, output / "figure1.png", output / "figure1.svg")
+    (output / "report.md").write_text(report(points, plan), encoding="utf-8")
+    for claim in claims(points, plan):
+        typer.echo(f"{'agrees        ' if claim.holds else 'does not agree'}  {claim.statement}: {claim.evidence}.")
+    typer.echo(
+        "\n".join(f"wrote {output / name}" for name in ("figure1.png", "figure1.svg", "figure1.csv", "report.md"))
+    )
+
+
+def main() -> None:
+    """The program's entry."""
+    try:
+        app()
+    except KeyboardInterrupt:
+        sys.exit("stopped; what was finished is kept")

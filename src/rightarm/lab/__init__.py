@@ -1,0 +1,1 @@
+"""The laboratory: the paper's experiments, ready to run."""
