@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rightarm import noise
 from rightarm.compile import pointer
 from rightarm.policies.policy import Policy, compiled_score
 from rightarm.problems import Problem, compiled_reward
-from rightarm.simulation.kernels import F64, FAR, I64, Setting, Statistics, Streams, Workspace, play
+from rightarm.simulation.kernels import F64, FAR, I64, Choice, Noise, Pull, Setting, Statistics, Streams, play
 from rightarm.simulation.streams import initial_streams
 
 LANE_STEP = 16  # lanes come in multiples of this: a float32 vector of AVX-512
@@ -59,15 +58,17 @@ class Run:
         self.setting = _setting(policy, problem, start, numbers, arm_numbers)
         self.known = _statistics(policy, start, lanes)
         self.streams: Streams = initial_streams(seed, first, lanes)
-        self.work = _workspace(self.setting, problem.arms, lanes)
+        self.noise = _noise(self.setting, problem.arms, lanes)
+        self.choice = _choice(problem.arms, lanes)
+        self.pull = _pull(lanes)
         self.regret: F64 = np.zeros((checkpoints.size, lanes))
         self.slice = max(1, SLICE // (problem.arms * lanes))
 
     def advance(self, end: int) -> None:
         """Play on to round ``end``."""
         formulas = (self.law, self.gaussian, self.score, self.reward)
-        state = (self.setting, self.known, self.streams, self.work, self.checkpoints, self.regret)
-        play(self.start, self.round, end, *formulas, *state)
+        state = (self.setting, self.known, self.streams, self.noise, self.choice, self.pull)
+        play(self.start, self.round, end, *formulas, *state, self.checkpoints, self.regret)
         self.round = end
         self._check()
 
@@ -75,7 +76,7 @@ class Run:
         """A reward or a score that is not a number would silently never be chosen: say so instead."""
         if not np.isfinite(self.known.total).all():
             raise ValueError(f"a reward was not a finite number by round {self.round}")
-        scores = self.known.location + self.known.scale if self.setting.steady else self.work.score
+        scores = self.known.location + self.known.scale if self.setting.steady else self.choice.scores
         if np.isnan(scores).any():
             raise ValueError(f"{self.policy!r}: a score was not a number by round {self.round}")
 
@@ -107,30 +108,34 @@ def _statistics(policy: Policy, start: Start, lanes: int) -> Statistics:
     return Statistics(*(np.repeat(column[:, None], lanes, axis=1) for column in columns))
 
 
-def _workspace(setting: Setting, arms: int, lanes: int) -> Workspace:
+def _noise(setting: Setting, arms: int, lanes: int) -> Noise:
     rounds = max(1, NOISE_BLOCK // (arms * lanes))
-    noise_rows = arms if setting.noisy else 0
-    per_reward = 2 * setting.uniform + setting.gaussian
-
-    def row(dtype: type = float, fill: float = 0.0) -> NDArray[Any]:
-        return np.full((1, lanes), fill, dtype)
-
-    return Workspace(
-        words=np.zeros((rounds, noise_rows, lanes), np.uint32),
+    return Noise(
+        words=np.zeros((rounds, arms if setting.noisy else 0, lanes), np.uint32),
         z=np.zeros((rounds, arms, lanes), np.float32),
-        reward_words=np.zeros((rounds, per_reward, lanes), np.uint32),
+        reward_words=np.zeros((rounds, 2 * setting.uniform + setting.gaussian, lanes), np.uint32),
         u=np.zeros((rounds, lanes)),
         w=np.zeros((rounds, lanes), np.float32),
-        score=np.zeros((arms, lanes)),
+    )
+
+
+def _choice(arms: int, lanes: int) -> Choice:
+    return Choice(
+        scores=np.zeros((arms, lanes)),
         largest=np.zeros(lanes),
         best=np.zeros(lanes),
         worst=np.zeros(lanes),
         arm=np.zeros(lanes, np.int64),
-        pulls=row(),
-        mean=row(),
+    )
+
+
+def _pull(lanes: int) -> Pull:
+    return Pull(
+        pulls=np.zeros((1, lanes)),
+        mean=np.zeros((1, lanes)),
         reward=np.zeros(lanes),
-        z_zero=row(np.float32),
-        z_far=row(np.float32, FAR),
-        at_zero=row(),
-        at_far=row(),
+        z_zero=np.zeros((1, lanes), np.float32),
+        z_far=np.full((1, lanes), FAR, np.float32),
+        at_zero=np.zeros((1, lanes)),
+        at_far=np.zeros((1, lanes)),
     )

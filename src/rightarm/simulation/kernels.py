@@ -60,25 +60,35 @@ class Setting(NamedTuple):
     gaussian: bool  # the problem draws w
 
 
-class Workspace(NamedTuple):
-    """Scratch memory; nothing in it outlives a block of rounds."""
+class Noise(NamedTuple):
+    """Scratch memory: what is drawn ahead for a block of rounds, the first axis of all of these."""
 
-    words: U32  # rounds × arms × lanes
-    z: F32
-    reward_words: U32  # rounds × words of a reward × lanes
-    u: F64
-    w: F32
-    score: F64  # arms × lanes
-    largest: F64  # lanes, as all below
+    words: U32  # × arms × lanes
+    z: F32  # × arms × lanes
+    reward_words: U32  # × words of a reward × lanes
+    u: F64  # × lanes
+    w: F32  # × lanes
+
+
+class Choice(NamedTuple):
+    """Scratch memory: from scores (arms × lanes) to an arm for each lane."""
+
+    scores: F64
+    largest: F64
     best: F64
     worst: F64
     arm: I64
-    pulls: F64  # 1 × lanes: the pulled arm's
+
+
+class Pull(NamedTuple):
+    """Scratch memory: the pulled arm of each lane. Rows of 1 × lanes, as the score's compiled form takes a block."""
+
+    pulls: F64
     mean: F64
-    reward: F64
+    reward: F64  # lanes
     z_zero: F32
     z_far: F32
-    at_zero: F64
+    at_zero: F64  # the score at z = 0
     at_far: F64
 
 
@@ -254,33 +264,19 @@ def play(
     setting: Setting,
     known: Statistics,
     streams: Streams,
-    work: Workspace,
+    noise: Noise,
+    choice: Choice,
+    pull: Pull,
     checkpoints: I64,
     regret: F64,
 ) -> None:
-    """Play rounds ``done`` + 1 to ``end`` of a run that began after round ``start``; the next call goes on from there."""
+    """Play rounds ``done`` + 1 to ``end`` of a run that began after round ``start``, leaving all for the next call."""
     # A field read inside the loop costs a reference count each time, so all are read here.
     numbers, arm_numbers, corruptions, gaps, fresh, noisy, steady, extremes, uniform, normal = setting
     pulls, total, mean, location, scale = known
-    (
-        words,
-        z,
-        reward_words,
-        u,
-        w,
-        scores,
-        largest,
-        best,
-        worst,
-        arm,
-        pulled,
-        new_mean,
-        paid,
-        z_zero,
-        z_far,
-        at_zero,
-        at_far,
-    ) = work
+    words, z, reward_words, u, w = noise
+    scores, largest, best, worst, arm = choice
+    pulled, new_mean, paid, z_zero, z_far, at_zero, at_far = pull
     pulled_row, new_mean_row, arms = pulled[0], new_mean[0], f64(mean.shape[0])
     mark = np.searchsorted(checkpoints, done + 1)
     t = done
