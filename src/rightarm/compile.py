@@ -54,7 +54,7 @@ def jit(function: Callable[..., Any]) -> Kernel:
     return Kernel(function)
 
 
-class _MachineOperation:
+class MachineOperation:
     """An operation that Python does not have; `build` makes Numba's intrinsic for it when it is first needed."""
 
     def __init__(self, build: Callable[[], Any]) -> None:
@@ -95,9 +95,9 @@ def _build_bitcast(source: str, target: str) -> Any:
     return bitcast
 
 
-fma = _MachineOperation(_build_fma)  # a·b + c with one rounding, the same on every machine
-float_of_bits = _MachineOperation(lambda: _build_bitcast("uint32", "float32"))
-bits_of_float = _MachineOperation(lambda: _build_bitcast("float32", "uint32"))
+fma = MachineOperation(_build_fma)  # a·b + c with one rounding, the same on every machine
+float_of_bits = MachineOperation(lambda: _build_bitcast("uint32", "float32"))
+bits_of_float = MachineOperation(lambda: _build_bitcast("float32", "uint32"))
 
 
 _pointers: dict[str, Any] = {}
@@ -152,7 +152,7 @@ def _with_compiled_names(function: Callable[..., Any]) -> types.FunctionType:
 
 
 def _compiled(value: Any) -> Any:
-    if isinstance(value, Kernel | _MachineOperation):
+    if isinstance(value, Kernel | MachineOperation):
         return value.compiled
     if isinstance(value, types.FunctionType):
         import numba

@@ -13,6 +13,8 @@ from rightarm.compile import pointer
 from rightarm.formula import Family, Formula, check_count, define, program
 from rightarm.noise import Law
 
+FAR = 2.0**40  # z at which a scale is read off: far enough that the location's rounding does not reach it
+EARLY, LATE = 1.0, 2.0**40  # rounds between which a clock runs from 0 to 1
 PER_ROUND = frozenset({"t", "arms"})  # what is the same for all arms and replications of a round
 
 
@@ -43,15 +45,18 @@ class Policy(Formula):
         >>> UCB(C=1.0).scores(round=3, pulls=[1, 1], means=[0.0, 1.0]).round(3)
         array([1.048, 2.048])
         """
+        return self._scores(float(round), pulls, means, z, np.size(means))
+
+    def _scores(self, t: float, pulls: ArrayLike, means: ArrayLike, z: ArrayLike, arms: int) -> NDArray[np.float64]:
         pulls, means = np.asarray(pulls, dtype=float), np.asarray(means, dtype=float)
         inputs = {
-            "t": float(round),
+            "t": t,
             "pulls": pulls,
             "mean": means,
             "z": np.asarray(z, dtype=float),
             "best": means.max(),
             "worst": means.min(),
-            "arms": float(means.size),
+            "arms": float(arms),
         }
         return np.broadcast_to(np.asarray(self.evaluate(inputs), dtype=float), means.shape)
 
@@ -72,25 +77,61 @@ class Policy(Formula):
 
     @functools.cached_property
     def affine(self) -> bool:
-        """Whether the score is location + scale·z, judged at a handful of states."""
-        state = np.random.default_rng(20170529)
-        for t in (20, 1_000, 1_000_000):
-            pulls, means = 1 + state.integers(0, t // 10, 10), state.random(10)
-            with np.errstate(all="ignore"):  # a formula that is not finite here is not affine
-                at = {z: self.scores(t, pulls, means, z) for z in (-3.0, 0.0, 1.0, 7.0)}
-            scale = at[1.0] - at[0.0]
-            size = 1e-9 * (np.abs(at[0.0]) + np.abs(scale) + 1e-300)
-            if not all(np.all(np.abs(at[z] - at[0.0] - z * scale) <= 10 * size) for z in (-3.0, 7.0)):
-                return False
-        return True
+        """Whether the score is location + scale·z."""
+        return self._probe(lambda t, pulls, means: _straight(lambda z: self._scores(t, pulls, means, z, means.size)))
 
     @functools.cached_property
     def steady(self) -> bool:
-        """Whether an arm's location and scale change only when it is pulled, so that a round costs one product per arm.
+        """Whether location and scale change for the pulled arm only, so that a round costs one product for each arm.
 
         The formula says so itself: it asks for neither the round nor the other arms.
         """
-        return self.inputs <= {"pulls", "mean", "z", "arms"} and self.affine
+        return self.noise is not None and self.inputs <= {"pulls", "mean", "z", "arms"} and self.affine
+
+    @functools.cached_property
+    def clocked(self) -> bool:
+        """Whether the score, without noise, is location + scale·clock(t) with one clock for all arms, as UCB's is."""
+        if self.noise is not None or not self.inputs <= {"t", "pulls", "mean", "arms"}:
+            return False
+
+        def straight(t: float, pulls: NDArray[np.float64], means: NDArray[np.float64]) -> bool:
+            def at(round: float) -> NDArray[np.float64]:
+                return self._scores(round, np.append(pulls, 1.0), np.append(means, 0.0), 0.0, pulls.size)
+
+            early, late, now = at(EARLY), at(LATE), at(t)
+            clock = (now[-1] - early[-1]) / (late[-1] - early[-1])
+            return _close(now, early + (late - early) * clock, early, late)
+
+        return self._probe(straight)
+
+    def location_and_scale(
+        self, pulls: NDArray[np.float64], means: NDArray[np.float64], arms: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Location and scale of a steady or clocked policy's scores, by NumPy."""
+        z, unit = (FAR, FAR) if self.steady else (0.0, 1.0)
+        location = self._scores(EARLY, pulls, means, 0.0, arms)
+        return location, (self._scores(LATE, pulls, means, z, arms) - location) / unit
+
+    def _probe(self, holds: Callable[[float, NDArray[np.float64], NDArray[np.float64]], bool]) -> bool:
+        """Whether something holds at a handful of states that were drawn once."""
+        random = np.random.default_rng(20170529)
+        for t in (20, 300, 50_000, 7_000_000):
+            pulls, means = 1 + random.integers(0, t // 10, 10).astype(float), random.random(10)
+            with np.errstate(all="ignore"):  # a formula that is not finite here does not have the form
+                if not holds(t, pulls, means):
+                    return False
+        return True
+
+
+def _straight(f: Callable[[float], NDArray[np.float64]]) -> bool:
+    """Whether f(z) is a straight line for every arm."""
+    zero, one = f(0.0), f(1.0)
+    return all(_close(f(z), zero + z * (one - zero), zero, one) for z in (-3.0, 7.0))
+
+
+def _close(x: NDArray[np.float64], y: NDArray[np.float64], *sizes: NDArray[np.float64]) -> bool:
+    size = sum((np.abs(s) for s in sizes), start=np.zeros_like(x))
+    return bool(np.all(np.abs(x - y) <= 1e-8 * size + 1e-300))
 
 
 def check_statistics(pulls: ArrayLike, means: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -136,12 +177,13 @@ def policy(function: Callable[..., Any] | None = None, *, noise: Law | None = No
     return PolicyFamily(function, noise)
 
 
-# The compiled form. `common` and `score` are made from the formula; the loop over a block is the same for all.
+# The compiled forms. `common` and `score` are made from the formula; the loops are the same for all.
 
 SCORE = (
     "void(float64, float64, float64[:,::1], float64[:,::1], float32[:,::1], float64[::1], float64[::1], float64[::1],"
     " float64[:,::1])"
 )
+AFFINE = "void(float64, float64, float64, float64[::1], float64[::1], float64[::1], float64[::1], float64[::1])"
 
 
 def score_block(
@@ -156,26 +198,52 @@ def score_block(
             )
 
 
+def affine_lanes(
+    early: float, late: float, arms: float, pulls: Any, mean: Any, numbers: Any, location: Any, scale: Any
+) -> None:
+    """Location and scale of one arm's score in all replications; either z or the round makes the difference."""
+    p, q, z = common(early, arms, numbers), common(late, arms, numbers), FAR
+    for lane in range(location.size):
+        at_early = score(early, pulls[lane], mean[lane], 0.0, 0.0, 0.0, arms, p)
+        at_late = score(late, pulls[lane], mean[lane], z, 0.0, 0.0, arms, q)
+        location[lane] = at_early
+        scale[lane] = (at_late - at_early) * unit()
+
+
 def common(t: float, arms: float, numbers: Any) -> tuple[float, ...]:
-    """Stands in `score_block` for the parameters' values in round t."""
+    """Stands in the templates for the parameters' values in round t."""
     raise NotImplementedError
 
 
 def score(
     t: float, pulls: float, mean: float, z: float, best: float, worst: float, arms: float, p: tuple[float, ...]
 ) -> float:
-    """Stands in `score_block` for the policy's formula."""
+    """Stands in the templates for the policy's formula."""
     raise NotImplementedError
 
 
-def compiled_score(policy: Policy) -> tuple[Any, NDArray[np.float64]]:
-    """The policy's compiled block function and the numbers it takes; the same function for all values of parameters."""
+def unit() -> float:
+    """Stands in `affine_lanes` for one over the distance between its two readings."""
+    raise NotImplementedError
+
+
+def compiled_policy(policy: Policy) -> tuple[Any, Any, NDArray[np.float64]]:
+    """The policy's compiled scores, its compiled locations and scales, and the numbers that both take.
+
+    They are the same functions for all values of the parameters. A policy needs one of the two; the other is a blank.
+    """
     parts = program(policy, PER_ROUND)
     values = "".join(f"{value}, " for value in parts.common)
-    function = pointer(
-        score_block,
-        SCORE,
-        common=define("common", "t, arms, numbers", f"({values})", parts.functions),
-        score=define("score", "t, pulls, mean, z, best, worst, arms, p", parts.expression, parts.functions),
-    )
-    return function, np.array(parts.numbers, dtype=float)
+    made = {
+        "common": define("common", "t, arms, numbers", f"({values})", parts.functions),
+        "score": define("score", "t, pulls, mean, z, best, worst, arms, p", parts.expression, parts.functions),
+    }
+    blank = {
+        "common": define("common", "t, arms, numbers", "()", {}),
+        "score": define("score", "t, pulls, mean, z, best, worst, arms, p", "0.0", {}),
+    }
+    per_unit = define("unit", "", f"{1 / FAR}" if policy.steady else "1.0", {})
+    by_arm = policy.steady or policy.clocked
+    scores = pointer(score_block, SCORE, **(blank if by_arm else made))
+    affine = pointer(affine_lanes, AFFINE, unit=per_unit, **(made if by_arm else blank))
+    return scores, affine, np.array(parts.numbers, dtype=float)

@@ -10,12 +10,12 @@ import numpy as np
 
 from rightarm import noise
 from rightarm.compile import pointer
-from rightarm.policies.policy import Policy, compiled_score
+from rightarm.policies.policy import Policy, compiled_policy
 from rightarm.problems import Problem, compiled_reward
-from rightarm.simulation.kernels import F64, FAR, I64, Choice, Noise, Pull, Setting, Statistics, Streams, play
+from rightarm.simulation.kernels import Choice, Clock, Noise, Pull, Setting, Statistics, Streams, play
 from rightarm.simulation.streams import initial_streams
+from rightarm.simulation.types import F64, I64
 
-LANE_STEP = 16  # lanes come in multiples of this: a float32 vector of AVX-512
 NOISE_BLOCK = 16_384  # draws made ahead, in float32: 64 KiB, which stays in the second-level cache
 SLICE = 8_000_000  # arm-rounds between two looks at the clock: some hundredths of a second
 
@@ -52,7 +52,7 @@ class Run:
         self.policy = policy
         self.checkpoints = checkpoints
         self.start = self.round = start.rounds
-        self.score, numbers = compiled_score(policy)
+        self.score, self.affine, numbers = compiled_policy(policy)
         self.reward, arm_numbers = compiled_reward(problem)
         self.law, self.gaussian = compiled_law(policy.noise or noise.Gumbel()), compiled_law(noise.Gaussian())
         self.setting = _setting(policy, problem, start, numbers, arm_numbers)
@@ -60,14 +60,15 @@ class Run:
         self.streams: Streams = initial_streams(seed, first, lanes)
         self.noise = _noise(self.setting, problem.arms, lanes)
         self.choice = _choice(problem.arms, lanes)
-        self.pull = _pull(lanes)
+        self.pull = Pull(*(np.zeros(lanes) for _ in Pull._fields))
+        self.clock = Clock(np.ones(1), np.zeros(1), np.zeros(1), np.zeros(1))
         self.regret: F64 = np.zeros((checkpoints.size, lanes))
         self.slice = max(1, SLICE // (problem.arms * lanes))
 
     def advance(self, end: int) -> None:
         """Play on to round ``end``."""
-        formulas = (self.law, self.gaussian, self.score, self.reward)
-        state = (self.setting, self.known, self.streams, self.noise, self.choice, self.pull)
+        formulas = (self.law, self.gaussian, self.score, self.affine, self.reward)
+        state = (self.setting, self.known, self.streams, self.noise, self.choice, self.pull, self.clock)
         play(self.start, self.round, end, *formulas, *state, self.checkpoints, self.regret)
         self.round = end
         self._check()
@@ -90,7 +91,8 @@ def _setting(policy: Policy, problem: Problem, start: Start, numbers: F64, arm_n
         gaps=np.array(problem.gaps),
         fresh=np.flatnonzero(np.array(start.pulls) == 0),
         noisy=policy.noise is not None,
-        steady=policy.steady,
+        steady=policy.steady or policy.clocked,
+        clocked=policy.clocked,
         extremes=bool(policy.inputs & {"best", "worst"}),
         uniform="u" in problem.inputs,
         gaussian="w" in problem.inputs,
@@ -100,10 +102,9 @@ def _setting(policy: Policy, problem: Problem, start: Start, numbers: F64, arm_n
 def _statistics(policy: Policy, start: Start, lanes: int) -> Statistics:
     pulls, means = np.array(start.pulls, dtype=float), np.array(start.means, dtype=float)
     location, scale = np.zeros(pulls.size), np.zeros(pulls.size)
-    if policy.steady and pulls.any():
+    if (policy.steady or policy.clocked) and pulls.any():
         known = pulls > 0
-        location[known] = policy.scores(start.rounds, pulls[known], means[known], 0.0)
-        scale[known] = (policy.scores(start.rounds, pulls[known], means[known], FAR) - location[known]) / FAR
+        location[known], scale[known] = policy.location_and_scale(pulls[known], means[known], arms=pulls.size)
     columns = (pulls, pulls * means, means, location, scale)
     return Statistics(*(np.repeat(column[:, None], lanes, axis=1) for column in columns))
 
@@ -126,16 +127,4 @@ def _choice(arms: int, lanes: int) -> Choice:
         best=np.zeros(lanes),
         worst=np.zeros(lanes),
         arm=np.zeros(lanes, np.int64),
-    )
-
-
-def _pull(lanes: int) -> Pull:
-    return Pull(
-        pulls=np.zeros((1, lanes)),
-        mean=np.zeros((1, lanes)),
-        reward=np.zeros(lanes),
-        z_zero=np.zeros((1, lanes), np.float32),
-        z_far=np.full((1, lanes), FAR, np.float32),
-        at_zero=np.zeros((1, lanes)),
-        at_far=np.zeros((1, lanes)),
     )

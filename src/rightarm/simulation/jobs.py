@@ -13,8 +13,9 @@ import numpy as np
 
 from rightarm.policies.policy import Policy
 from rightarm.problems import Problem
-from rightarm.simulation.engine import LANE_STEP, Run, Start
-from rightarm.simulation.kernels import F64, I64
+from rightarm.simulation.argmax import WIDTH
+from rightarm.simulation.engine import Run, Start
+from rightarm.simulation.types import F64, I64
 
 WIDEST = 64  # lanes of a job; more would leave the first-level cache
 
@@ -86,7 +87,7 @@ def lanes_for(replications: int, policies: int, workers: int) -> int:
     def makespan(lanes: int) -> int:
         return math.ceil(policies * math.ceil(replications / lanes) / workers) * (lanes + 16)
 
-    return min(range(LANE_STEP, WIDEST + 1, LANE_STEP), key=makespan)
+    return min(range(WIDTH, WIDEST + 1, WIDTH), key=makespan)
 
 
 def available_cores() -> int:

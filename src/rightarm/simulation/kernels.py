@@ -10,19 +10,14 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rightarm.compile import fma, jit
+from rightarm.policies.policy import EARLY, LATE
+from rightarm.simulation.argmax import TIE, largest_affine, largest_clocked, largest_score
+from rightarm.simulation.types import F32, F64, I64, U32
 
 i64, u32, u64, f64 = np.int64, np.uint32, np.uint64, np.float64
-F64 = NDArray[np.float64]
-F32 = NDArray[np.float32]
-U32 = NDArray[np.uint32]
-I64 = NDArray[np.int64]
 
-TIE = i64(1 << 40)  # marks an arm's index when another arm has the same score
-FAR = 2.0**40  # z at which a score's scale is read off: far enough that the location's rounding does not reach it
-PER_FAR = 1 / FAR
 HIGH, LOW, HALF = 2.0**-32, 2.0**-64, 2.0**-53
 KEPT = u32(0xFFFFF000)  # of a second word: 52 bits in all, and with HALF strictly between 0 and 1
 
@@ -33,8 +28,8 @@ class Statistics(NamedTuple):
     pulls: F64
     total: F64
     mean: F64
-    location: F64  # of a steady policy's score at z = 0 ...
-    scale: F64  # ... and its slope in z
+    location: F64  # of a steady policy's score: location + scale·z or location + scale·clock(t)
+    scale: F64
 
 
 class Streams(NamedTuple):
@@ -54,7 +49,8 @@ class Setting(NamedTuple):
     gaps: F64
     fresh: I64  # the arms never pulled, to be pulled first
     noisy: bool  # the policy draws noise
-    steady: bool  # its location and scale change for the pulled arm only
+    steady: bool  # its location and scale change for the pulled arm only,
+    clocked: bool  # and what they are combined with is a clock, not noise
     extremes: bool  # it asks for the best or the worst mean
     uniform: bool  # the problem draws u
     gaussian: bool  # the problem draws w
@@ -81,15 +77,22 @@ class Choice(NamedTuple):
 
 
 class Pull(NamedTuple):
-    """Scratch memory: the pulled arm of each lane. Rows of 1 × lanes, as the score's compiled form takes a block."""
+    """Scratch memory: the pulled arm of each lane."""
 
     pulls: F64
     mean: F64
-    reward: F64  # lanes
-    z_zero: F32
-    z_far: F32
-    at_zero: F64  # the score at z = 0
-    at_far: F64
+    reward: F64
+    location: F64
+    scale: F64
+
+
+class Clock(NamedTuple):
+    """A clocked policy's score of one reference arm, from which the clock is read."""
+
+    pulls: F64
+    mean: F64
+    location: F64
+    scale: F64
 
 
 @jit
@@ -141,32 +144,6 @@ def extreme_means(mean: F64, best: F64, worst: F64) -> None:
 
 
 @jit
-def largest_score(score: F64, largest: F64, arm: I64) -> None:
-    """The arm with the largest score in every lane, marked where it is not the only one."""
-    largest[:] = -np.inf
-    arm[:] = TIE  # scores that are all −∞ tie
-    for k in range(score.shape[0]):
-        for lane in range(arm.size):
-            s, before, index = score[k, lane], largest[lane], arm[lane]
-            tied = index | TIE if s == before else index
-            arm[lane] = k if s > before else tied
-            largest[lane] = s if s > before else before
-
-
-@jit
-def largest_affine(location: F64, scale: F64, z: F32, largest: F64, arm: I64) -> None:
-    """The same for scores location + scale·z, without storing them."""
-    largest[:] = -np.inf
-    arm[:] = TIE
-    for k in range(location.shape[0]):
-        for lane in range(arm.size):
-            s, before, index = fma(scale[k, lane], f64(z[k, lane]), location[k, lane]), largest[lane], arm[lane]
-            tied = index | TIE if s == before else index
-            arm[lane] = k if s > before else tied
-            largest[lane] = s if s > before else before
-
-
-@jit
 def break_ties(score: F64, largest: F64, arm: I64, ties: U32) -> None:
     """Choose fairly among equal scores; a lane draws from its stream of ties only when it has one."""
     for lane in range(arm.size):
@@ -194,11 +171,19 @@ def any_tie(arm: I64) -> bool:
 
 
 @jit
-def affine_scores(location: F64, scale: F64, z: F32, score: F64) -> None:
-    """The scores that `largest_affine` does not store."""
-    for k in range(score.shape[0]):
-        for lane in range(score.shape[1]):
-            score[k, lane] = fma(scale[k, lane], f64(z[k, lane]), location[k, lane])
+def tied_scores(arm: I64, location: F64, scale: F64, z: F32, clocked: bool, now: float, score: F64) -> None:
+    """The scores that an affine arg max does not store, for the lanes that need them."""
+    for lane in range(arm.size):
+        if arm[lane] >= TIE:
+            for k in range(score.shape[0]):
+                score[k, lane] = fma(scale[k, lane], now if clocked else f64(z[k, lane]), location[k, lane])
+
+
+@jit
+def reference_score(t: float, arms: float, affine: Any, numbers: F64, clock: Clock) -> float:
+    """A clocked policy's score of the reference arm in round t."""
+    affine(t, t, arms, clock.pulls, clock.mean, numbers, clock.location, clock.scale)
+    return clock.location[0]
 
 
 @jit
@@ -235,12 +220,12 @@ def average(arm: I64, pulled: F64, reward: F64, total: F64, mean: F64, new_mean:
 
 
 @jit
-def refresh(arm: I64, at_zero: F64, at_far: F64, location: F64, scale: F64) -> None:
-    """Location and scale of the pulled arms' scores, from their values at z = 0 and z = FAR."""
+def refresh(arm: I64, new_location: F64, new_scale: F64, location: F64, scale: F64) -> None:
+    """Location and scale of the pulled arms' scores."""
     for lane in range(arm.size):
         k = u64(arm[lane])
-        location[k, lane] = at_zero[0, lane]
-        scale[k, lane] = (at_far[0, lane] - at_zero[0, lane]) * PER_FAR
+        location[k, lane] = new_location[lane]
+        scale[k, lane] = new_scale[lane]
 
 
 @jit
@@ -260,6 +245,7 @@ def play(
     law: Any,
     gaussian: Any,
     score: Any,
+    affine: Any,
     reward: Any,
     setting: Setting,
     known: Statistics,
@@ -267,17 +253,21 @@ def play(
     noise: Noise,
     choice: Choice,
     pull: Pull,
+    clock: Clock,
     checkpoints: I64,
     regret: F64,
 ) -> None:
     """Play rounds ``done`` + 1 to ``end`` of a run that began after round ``start``, leaving all for the next call."""
     # A field read inside the loop costs a reference count each time, so all are read here.
-    numbers, arm_numbers, corruptions, gaps, fresh, noisy, steady, extremes, uniform, normal = setting
+    numbers, arm_numbers, corruptions, gaps, fresh, noisy, steady, clocked, extremes, uniform, normal = setting
     pulls, total, mean, location, scale = known
     words, z, reward_words, u, w = noise
     scores, largest, best, worst, arm = choice
-    pulled, new_mean, paid, z_zero, z_far, at_zero, at_far = pull
-    pulled_row, new_mean_row, arms = pulled[0], new_mean[0], f64(mean.shape[0])
+    pulled, new_mean, paid, new_location, new_scale = pull
+    arms, now, early, late = f64(mean.shape[0]), 0.0, 0.0, 1.0
+    if clocked:
+        early = reference_score(EARLY, arms, affine, numbers, clock)
+        late = reference_score(LATE, arms, affine, numbers, clock)
     mark = np.searchsorted(checkpoints, done + 1)
     t = done
     while t < end:
@@ -291,9 +281,13 @@ def play(
             if t - start <= fresh.size:
                 arm[:] = fresh[t - start - 1]
             elif steady:
-                largest_affine(location, scale, z[r], largest, arm)
+                if clocked:
+                    now = (reference_score(f64(t), arms, affine, numbers, clock) - early) / (late - early)
+                    largest_clocked(location, scale, now, largest, arm)
+                else:
+                    largest_affine(location, scale, z[r], largest, arm)
                 if any_tie(arm):
-                    affine_scores(location, scale, z[r], scores)
+                    tied_scores(arm, location, scale, z[r], clocked, now, scores)
                     break_ties(scores, largest, arm, streams.ties)
             else:
                 if extremes:
@@ -302,14 +296,13 @@ def play(
                 largest_score(scores, largest, arm)
                 if any_tie(arm):
                     break_ties(scores, largest, arm, streams.ties)
-            count_pull(arm, pulls, pulled_row)
-            reward(f64(t), arm, pulled_row, u[r], w[r], arm_numbers, paid)
-            corrupt(f64(t), corruptions, arm, pulled_row, paid)
-            average(arm, pulled_row, paid, total, mean, new_mean_row)
+            count_pull(arm, pulls, pulled)
+            reward(f64(t), arm, pulled, u[r], w[r], arm_numbers, paid)
+            corrupt(f64(t), corruptions, arm, pulled, paid)
+            average(arm, pulled, paid, total, mean, new_mean)
             if steady:
-                score(f64(t), arms, pulled, new_mean, z_zero, best, worst, numbers, at_zero)
-                score(f64(t), arms, pulled, new_mean, z_far, best, worst, numbers, at_far)
-                refresh(arm, at_zero, at_far, location, scale)
+                affine(EARLY, LATE, arms, pulled, new_mean, numbers, new_location, new_scale)
+                refresh(arm, new_location, new_scale, location, scale)
             if mark < checkpoints.size and t == checkpoints[mark]:
                 record_regret(pulls, gaps, regret[mark])
                 mark += 1

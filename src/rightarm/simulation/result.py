@@ -18,7 +18,7 @@ from rightarm.formula import from_specification
 from rightarm.policies.policy import Policy
 from rightarm.problems import Problem, problem_from_specification
 from rightarm.simulation.engine import Start
-from rightarm.simulation.kernels import F64, I64
+from rightarm.simulation.types import F64, I64
 
 if TYPE_CHECKING:
     import polars

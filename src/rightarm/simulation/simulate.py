@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 from rightarm.formula import check_count
 from rightarm.policies.policy import Policy, check_statistics
 from rightarm.problems import Problem
-from rightarm.simulation.engine import LANE_STEP, Start
+from rightarm.simulation.argmax import WIDTH
+from rightarm.simulation.engine import Start
 from rightarm.simulation.jobs import Job, available_cores, lanes_for, play_jobs
 from rightarm.simulation.result import Result
 
@@ -110,8 +111,8 @@ def _check_checkpoints(checkpoints: int | Sequence[int], played: int, horizon: i
 
 
 def _check_lanes(lanes: int) -> int:
-    if check_count("lanes", lanes) % LANE_STEP:
-        raise ValueError(f"lanes must be a multiple of {LANE_STEP}, got {lanes}")
+    if check_count("lanes", lanes) % WIDTH:
+        raise ValueError(f"lanes must be a multiple of {WIDTH}, got {lanes}")
     return lanes
 
 

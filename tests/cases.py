@@ -1,0 +1,134 @@
+"""Every kind of policy and problem, the user's own among them, each beside what the oracle plays for it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import naive
+import numpy as np
+
+import rightarm as ra
+from rightarm.noise import Gaussian, Gumbel
+
+ROUNDS = 400
+
+
+def cooling(t):  # type: ignore[no-untyped-def]
+    return 1 / (1 + 0.1 * t)
+
+
+@ra.schedule
+def crowded(t, arms, *, c: float):  # type: ignore[no-untyped-def]
+    return c * arms / np.sqrt(t)
+
+
+@ra.policy(noise=Gumbel())
+def cautious(t, pulls, mean, z, *, C: float = 1.0):  # type: ignore[no-untyped-def]
+    """BGE whose scale shrinks a little faster."""
+    return mean + C / np.sqrt(pulls + np.log(t)) * z
+
+
+@ra.policy(noise=Gaussian())
+def thompson(pulls, mean, z, *, sigma: float = 1.0):  # type: ignore[no-untyped-def]
+    return mean + sigma / np.sqrt(pulls + 1) * z
+
+
+@ra.policy(noise=Gumbel())
+def maillard(pulls, mean, best, z, *, sigma: float = 0.5):  # type: ignore[no-untyped-def]
+    return -pulls * (best - mean) ** 2 / (2 * sigma**2) + z
+
+
+@ra.policy(noise=Gumbel())
+def crowd(pulls, mean, z, arms, *, C: float = 0.1):  # type: ignore[no-untyped-def]
+    return mean + C * arms / np.sqrt(pulls) * z
+
+
+@ra.policy(noise=Gumbel())
+def squashed(pulls, mean, z, *, C: float = 1.0):  # type: ignore[no-untyped-def]
+    """A score that is not affine in its noise."""
+    return mean + C / np.sqrt(pulls) * np.tanh(z)
+
+
+@ra.policy
+def curious(pulls, mean, *, C: float = 1.0):  # type: ignore[no-untyped-def]
+    """No noise, and no clock."""
+    return mean + C / np.sqrt(pulls)
+
+
+@ra.problem(mean=lambda level, spread: level)
+def restless(t, pulls, arm, u, w, *, level: float, spread: float = 0.3):  # type: ignore[no-untyped-def]
+    """A reward that asks for everything."""
+    return level + spread * (u - 0.5) + spread * w + np.sin(t) / 10 + arm / (10 + pulls)
+
+
+@dataclass(frozen=True)
+class PolicyCase:
+    policy: ra.Policy
+    score: naive.Score
+
+
+@dataclass(frozen=True)
+class ProblemCase:
+    problem: ra.Problem
+    reward: naive.Reward
+
+
+GAMMA = 0.5772156649015329
+
+POLICIES = {
+    "constant": PolicyCase(ra.Boltzmann(ra.constant(0.2)), naive.boltzmann(naive.constant(0.2))),
+    "inverse_log": PolicyCase(ra.Boltzmann(ra.inverse_log(0.5)), naive.boltzmann(naive.inverse_log(0.5))),
+    "inverse_sqrt": PolicyCase(ra.Boltzmann(ra.inverse_sqrt(2.0)), naive.boltzmann(naive.inverse_sqrt(2.0))),
+    # with gap 2 the second phase begins at round 209 for 3 arms, inside the rounds that are compared
+    "two_phase": PolicyCase(ra.Boltzmann(ra.two_phase(2.0, 600)), naive.boltzmann(naive.two_phase(2.0, 600))),
+    "glie": PolicyCase(ra.Boltzmann(ra.glie()), naive.boltzmann(naive.glie())),
+    "function": PolicyCase(ra.Boltzmann(cooling), naive.boltzmann(lambda t, spread, arms: 1 / (1 + 0.1 * t))),
+    "schedule": PolicyCase(
+        ra.Boltzmann(crowded(0.5)), naive.boltzmann(lambda t, spread, arms: 0.5 * arms / math.sqrt(t))
+    ),
+    "gumbel": PolicyCase(ra.BoltzmannGumbel(C=0.5), naive.boltzmann_gumbel(0.5, GAMMA)),
+    "gumbel centred": PolicyCase(ra.BoltzmannGumbel(C=1.0, location=-GAMMA), naive.boltzmann_gumbel(1.0, -GAMMA)),
+    "ucb": PolicyCase(ra.UCB(C=0.7), naive.ucb(0.7)),
+    "cautious": PolicyCase(
+        cautious(C=0.5), lambda t, n, mean, z, means: mean + 0.5 / math.sqrt(n + math.log(t)) * z
+    ),
+    "thompson": PolicyCase(thompson(sigma=0.6), lambda t, n, mean, z, means: mean + 0.6 / math.sqrt(n + 1) * z),
+    "maillard": PolicyCase(
+        maillard(), lambda t, n, mean, z, means: z - n * (max(means) - mean) ** 2 / (2 * 0.5**2)
+    ),
+    "crowd": PolicyCase(crowd(), lambda t, n, mean, z, means: mean + 0.1 * len(means) / math.sqrt(n) * z),
+    "squashed": PolicyCase(squashed(), lambda t, n, mean, z, means: mean + math.tanh(z) / math.sqrt(n)),
+    "curious": PolicyCase(curious(), lambda t, n, mean, z, means: mean + 1 / math.sqrt(n)),
+}
+
+BERNOULLI = ProblemCase(ra.Bernoulli([0.5, 0.6, 0.4]), naive.bernoulli([0.5, 0.6, 0.4]))
+
+PROBLEMS = {
+    "bernoulli": BERNOULLI,
+    "gaussian": ProblemCase(
+        ra.Gaussian([0.0, 0.5, 0.2, -3.0], sigma=[1.0, 0.5, 2.0, 0.0]),
+        naive.gaussian([0.0, 0.5, 0.2, -3.0], [1.0, 0.5, 2.0, 0.0]),
+    ),
+    "deterministic": ProblemCase(ra.Deterministic([0.2, 0.2, 0.1, 0.2]), naive.deterministic([0.2, 0.2, 0.1, 0.2])),
+    "uniform": ProblemCase(ra.Uniform([0.0, 0.1, -1.0], 1.0), naive.uniform([0.0, 0.1, -1.0], [1.0, 1.0, 1.0])),
+    "corrupted by rounds": ProblemCase(
+        BERNOULLI.problem.corrupted(arm=1, rounds=50, reward=0.0), naive.corrupted(BERNOULLI.reward, 1, 0.0, rounds=50)
+    ),
+    "corrupted by pulls": ProblemCase(
+        BERNOULLI.problem.corrupted(arm=0, pulls=20, reward=0.9), naive.corrupted(BERNOULLI.reward, 0, 0.9, pulls=20)
+    ),
+    "corrupted twice": ProblemCase(
+        BERNOULLI.problem.corrupted(arm=2, pulls=5, reward=1.0).corrupted(arm=2, rounds=9, reward=-1.0),
+        naive.corrupted(naive.corrupted(BERNOULLI.reward, 2, 1.0, pulls=5), 2, -1.0, rounds=9),
+    ),
+    "restless": ProblemCase(
+        restless([0.0, 0.3, 0.1]),
+        lambda t, n, arm, u, w: [0.0, 0.3, 0.1][arm] + 0.3 * (u - 0.5) + 0.3 * w + math.sin(t) / 10 + arm / (10 + n),
+    ),
+    "one arm": ProblemCase(ra.Bernoulli([0.5]), naive.bernoulli([0.5])),
+    "twelve arms": ProblemCase(
+        ra.Uniform(0.0, [0.5 + 0.04 * k for k in range(12)]),
+        naive.uniform([0.0] * 12, [0.5 + 0.04 * k for k in range(12)]),
+    ),
+}

@@ -1,0 +1,67 @@
+"""The compiled formulas as functions of arrays, so that tests can call them one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numba
+import numpy as np
+from naive import F64, I64
+from numpy.typing import NDArray
+
+from rightarm.noise import Law
+from rightarm.policies.policy import EARLY, LATE, Policy, compiled_policy
+from rightarm.problems import Problem, compiled_reward
+from rightarm.simulation.engine import compiled_law
+
+F32, U32 = NDArray[np.float32], NDArray[np.uint32]
+
+
+@numba.njit(nogil=True)  # type: ignore[untyped-decorator]
+def _draw(law: Any, words: U32, out: F32) -> None:
+    law(words, out)
+
+
+@numba.njit  # type: ignore[untyped-decorator]
+def _call(function: Any, arguments: Any) -> None:
+    function(*arguments)
+
+
+def draws(law: Law, words: U32) -> F32:
+    """The draws that the compiled law makes of ``words``."""
+    out = np.empty(words.shape, np.float32)
+    _draw(compiled_law(law), words.ravel(), out.reshape(-1))
+    return out
+
+
+def scores(policy: Policy, t: int, pulls: Sequence[int], means: Sequence[float], z: Sequence[float]) -> F64:
+    """Scores of one state, arm by arm, as the simulator computes them: whole, or from a location and a scale."""
+    score, affine, numbers = compiled_policy(policy)
+    count, mean, arms = np.array(pulls, dtype=float), np.array(means, dtype=float), float(len(pulls))
+
+    def line(early: float, late: float, count: F64, mean: F64) -> tuple[F64, F64]:
+        location, scale = np.empty_like(mean), np.empty_like(mean)
+        _call(affine, (early, late, arms, count, mean, numbers, location, scale))
+        return location, scale
+
+    if policy.steady:
+        location, scale = line(EARLY, LATE, count, mean)
+        return location + scale * np.float32(z)
+    if policy.clocked:
+        location, scale = line(EARLY, LATE, count, mean)
+        early, now, late = (line(x, x, np.ones(1), np.zeros(1))[0][0] for x in (EARLY, float(t), LATE))
+        return location + scale * (now - early) / (late - early)
+    out = np.empty((mean.size, 1))
+    noise = np.array(z, dtype=np.float32)[:, None]
+    extremes = (np.array([mean.max()]), np.array([mean.min()]))
+    _call(score, (float(t), arms, count[:, None], mean[:, None], noise, *extremes, numbers, out))
+    return out[:, 0]
+
+
+def rewards(problem: Problem, t: int, arm: I64, pulls: F64, u: F64, w: F32) -> F64:
+    """What the compiled problem pays for pulls of ``arm``, a lane each."""
+    function, numbers = compiled_reward(problem)
+    out = np.empty(arm.size)
+    _call(function, (float(t), arm, pulls, u, w, numbers, out))
+    return out

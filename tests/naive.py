@@ -1,0 +1,214 @@
+"""The oracle: bandits in plain Python, one number at a time, written straight from the paper.
+
+Nothing here comes from rightarm. Rounds count from 1, the decision of round t uses the rewards of rounds before t, an arm
+never pulled goes first in order of its index, and equal scores are broken uniformly.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+F64, I64 = NDArray[np.float64], NDArray[np.int64]
+
+Temperature = Callable[[int, Any, int], Any]
+"""β_t from the round, the spread of the means (largest − smallest) and the number of arms."""
+
+Score = Callable[[int, int, float, float, Sequence[float]], float]
+"""An arm's score from the round, its pulls, its mean, its noise, and the means of all arms."""
+
+Reward = Callable[[int, int, int, float, float], float]
+"""A reward from the round, the arm's pulls (this one included), the arm, u uniform and w Gaussian."""
+
+
+# The temperatures of sections 3 and 6; the paper's learning rate is η_t = 1/β_t.
+
+
+def constant(c: float) -> Temperature:
+    return lambda t, spread, arms: c
+
+
+def inverse_log(c: float) -> Temperature:
+    return lambda t, spread, arms: c / math.log(t)
+
+
+def inverse_sqrt(c: float) -> Temperature:
+    return lambda t, spread, arms: c / math.sqrt(t)
+
+
+def two_phase(gap: float, horizon: int) -> Temperature:
+    """Theorem 3."""
+
+    def temperature(t: int, spread: Any, arms: int) -> float:
+        tau = 16 * math.e * arms * math.log(horizon) / gap**2
+        eta = 1.0 if t < tau else math.log(t * gap**2) / gap
+        return 1 / eta
+
+    return temperature
+
+
+def glie() -> Temperature:
+    """Singh et al. (2000): η_t = log t / max_i (μ̂_best − μ̂_i)."""
+    return lambda t, spread, arms: spread / math.log(t)
+
+
+# The policies, as scores: the arm with the largest is pulled.
+
+
+def boltzmann(temperature: Temperature) -> Score:
+    """Equation (1), by the rule at the head of section 4."""
+    return lambda t, n, mean, z, means: mean + temperature(t, max(means) - min(means), len(means)) * z
+
+
+def boltzmann_gumbel(C: float, location: float) -> Score:
+    """Equation (6)."""
+    return lambda t, n, mean, z, means: mean + math.sqrt(C**2 / n) * (z + location)
+
+
+def ucb(C: float) -> Score:
+    """Section 6."""
+    return lambda t, n, mean, z, means: mean + math.sqrt(C**2 * math.log(t) / n)
+
+
+# The problems.
+
+
+def bernoulli(mean: Sequence[float]) -> Reward:
+    return lambda t, n, arm, u, w: 1.0 if u < mean[arm] else 0.0
+
+
+def gaussian(mean: Sequence[float], sigma: Sequence[float]) -> Reward:
+    return lambda t, n, arm, u, w: mean[arm] + sigma[arm] * w
+
+
+def deterministic(mean: Sequence[float]) -> Reward:
+    return lambda t, n, arm, u, w: mean[arm]
+
+
+def uniform(low: Sequence[float], high: Sequence[float]) -> Reward:
+    return lambda t, n, arm, u, w: low[arm] + (high[arm] - low[arm]) * u
+
+
+def corrupted(reward: Reward, arm: int, value: float, rounds: int = 0, pulls: int = 0) -> Reward:
+    """Scenario (b) of section 6, in both readings."""
+
+    def corrupt(t: int, n: int, pulled: int, u: float, w: float) -> float:
+        return value if pulled == arm and (t <= rounds or n <= pulls) else reward(t, n, pulled, u, w)
+
+    return corrupt
+
+
+def play(
+    score: Score,
+    reward: Reward,
+    noise: Iterable[Sequence[float]],
+    luck: Iterable[tuple[float, float]],
+    ties: Iterator[int],
+    pulls: Sequence[int],
+    means: Sequence[float],
+) -> Iterator[int]:
+    """The arm of every round, for as long as noise (a value for each arm) and luck (u and w) last.
+
+    ``pulls`` and ``means`` are what is known at the start; among n equal scores a word of 32 bits takes the one with index
+    word·n / 2³².
+    """
+    pulls, means = list(pulls), list(means)
+    sums = [n * mean for n, mean in zip(pulls, means, strict=True)]
+    for t, (z, (u, w)) in enumerate(zip(noise, luck, strict=True), start=sum(pulls) + 1):
+        if 0 in pulls:
+            arm = pulls.index(0)
+        else:
+            scores = [score(t, pulls[i], means[i], z[i], means) for i in range(len(pulls))]
+            tied = [i for i in range(len(pulls)) if scores[i] == max(scores)]
+            arm = tied[0] if len(tied) == 1 else tied[next(ties) * len(tied) >> 32]
+        pulls[arm] += 1
+        sums[arm] += reward(t, pulls[arm], arm, u, w)
+        means[arm] = sums[arm] / pulls[arm]
+        yield arm
+
+
+# Random words: xoshiro128++ of Blackman and Vigna, Scrambled linear pseudorandom number generators, 2021.
+
+
+def xoshiro128(state: Iterable[int]) -> Iterator[int]:
+    def rotated(x: int, k: int) -> int:
+        return (x << k | x >> (32 - k)) & 0xFFFFFFFF
+
+    s0, s1, s2, s3 = state
+    while True:
+        yield (rotated((s0 + s3) & 0xFFFFFFFF, 7) + s0) & 0xFFFFFFFF
+        shifted = (s1 << 9) & 0xFFFFFFFF
+        s2 ^= s0
+        s3 ^= s1
+        s1 ^= s2
+        s0 ^= s3
+        s2 ^= shifted
+        s3 = rotated(s3, 11)
+
+
+def words(seed: int, replication: int, role: int) -> Iterator[int]:
+    """A stream of one replication: role 0 is the policy's, 1 the problem's, 2 breaks ties."""
+    return xoshiro128(np.random.SeedSequence(seed, spawn_key=(replication, role)).generate_state(4).tolist())
+
+
+def uniform_of(high: int, low: int) -> float:
+    """52 bits of two words, and half a unit more: strictly between 0 and 1."""
+    return high * 2.0**-32 + (low & 0xFFFFF000) * 2.0**-64 + 2.0**-53
+
+
+# Many replications at once on NumPy's own randomness, for comparisons in distribution: a row is a replication. Boltzmann
+# exploration is drawn from its probabilities here, not by perturbed scores.
+
+Choice = Callable[[int, F64, F64, np.random.Generator], I64]
+"""The arm of every replication from the round, pulls and means (replications × arms)."""
+
+
+def softmax(temperature: Temperature) -> Choice:
+    """Equation (1) as it stands: p_i ∝ exp(η_t μ̂_i)."""
+
+    def choose(t: int, pulls: F64, means: F64, random: np.random.Generator) -> I64:
+        best = means.max(axis=1, keepdims=True)
+        beta = np.broadcast_to(temperature(t, best - means.min(axis=1, keepdims=True), means.shape[1]), best.shape)
+        weights = np.exp((means - best) / np.where(beta > 0, beta, 1.0))  # β = 0 only where all means are equal
+        cumulative = np.cumsum(weights, axis=1)
+        chosen: I64 = (cumulative < random.random((len(means), 1)) * cumulative[:, -1:]).sum(axis=1)
+        return chosen
+
+    return choose
+
+
+def perturbed(scale: Callable[[F64], F64], draw: Callable[[np.random.Generator, tuple[int, int]], F64]) -> Choice:
+    """arg max_i {μ̂_i + scale(N_i) Z_i}."""
+    return lambda t, pulls, means, random: np.argmax(means + scale(pulls) * draw(random, means.shape), axis=1)
+
+
+def optimistic(C: float) -> Choice:
+    """UCB of section 6, ties broken by a random key."""
+
+    def choose(t: int, pulls: F64, means: F64, random: np.random.Generator) -> I64:
+        scores = means + np.sqrt(C**2 * math.log(t) / pulls)
+        return np.argmax((scores == scores.max(axis=1, keepdims=True)) * random.random(scores.shape), axis=1)
+
+    return choose
+
+
+def regret_of_many(
+    choose: Choice,
+    reward: Callable[[int, I64, np.random.Generator], F64],
+    gaps: Sequence[float],
+    rounds: int,
+    replications: int,
+    random: np.random.Generator,
+) -> F64:
+    """Σ_i Δ_i N_i of every replication; ``reward`` takes the round and the pulled arms."""
+    every = np.arange(replications)
+    pulls, sums = np.zeros((replications, len(gaps))), np.zeros((replications, len(gaps)))
+    for t in range(1, rounds + 1):
+        arm = np.full(replications, t - 1) if t <= len(gaps) else choose(t, pulls, sums / pulls, random)
+        pulls[every, arm] += 1
+        sums[every, arm] += reward(t, arm, random)
+    return pulls @ np.array(gaps)

@@ -1,0 +1,280 @@
+"""Formulas as values: checked, immutable, compared, printed, pickled and described; whatever kind they are of."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from cases import POLICIES, PROBLEMS, cautious, cooling, restless
+from hypothesis import given
+from hypothesis import strategies as st
+
+import rightarm as ra
+from rightarm.formula import Count, Family, check_count, check_number, from_specification, rule_of
+from rightarm.problems import problem_from_specification
+
+NAMES = {**vars(ra), "cautious": cautious, "restless": restless}
+
+positive = st.floats(1e-300, 1e300)
+finite = st.floats(allow_nan=False, allow_infinity=False).map(lambda x: x + 0.0)  # −0.0 is equal to 0.0, but not written so
+rewards = st.lists(st.floats(0, 1), min_size=1, max_size=6)
+
+schedules = st.one_of(
+    st.builds(ra.constant, positive),
+    st.builds(ra.inverse_log, positive),
+    st.builds(ra.inverse_sqrt, positive),
+    st.builds(ra.two_phase, gap=positive, horizon=st.integers(1, 10**9)),
+    st.just(ra.glie()),
+)
+policies = st.one_of(
+    st.builds(ra.UCB, C=positive),
+    st.builds(ra.BoltzmannGumbel, C=positive, location=finite),
+    st.builds(ra.Boltzmann, schedules),
+    st.builds(cautious, C=finite),
+)
+plain_problems = st.one_of(
+    st.builds(ra.Bernoulli, rewards),
+    st.builds(ra.Gaussian, st.lists(finite, min_size=1, max_size=4), sigma=st.floats(0, 1e300)),
+    st.builds(ra.Deterministic, st.lists(finite, min_size=1, max_size=4)),
+    st.builds(ra.Uniform, low=st.lists(finite, min_size=1, max_size=4), high=finite),
+    st.builds(restless, st.lists(finite, min_size=1, max_size=4)),
+)
+
+
+@st.composite
+def problems(draw: st.DrawFn) -> Any:
+    problem = draw(plain_problems)
+    for _ in range(draw(st.integers(0, 2))):
+        until = {draw(st.sampled_from(["rounds", "pulls"])): draw(st.integers(1, 10**9))}
+        problem = problem.corrupted(draw(st.integers(0, problem.arms - 1)), reward=draw(finite), **until)
+    return problem
+
+
+formulas = st.one_of(policies, schedules, problems())
+
+
+@given(formulas)
+def test_repr_makes_it_again(formula: Any) -> None:
+    again = eval(repr(formula), NAMES)  # noqa: S307
+    assert again == formula
+    assert hash(again) == hash(formula)
+    assert type(again) is type(formula)
+
+
+@given(formulas)
+def test_pickle_makes_it_again(formula: Any) -> None:
+    assert pickle.loads(pickle.dumps(formula)) == formula
+
+
+@given(st.one_of(policies, schedules))
+def test_specification_makes_it_again(formula: Any) -> None:
+    assert from_specification(formula.specification()) == formula
+
+
+@given(problems())
+def test_specification_makes_a_problem_again(problem: Any) -> None:
+    assert problem_from_specification(problem.specification()) == problem
+
+
+@given(formulas, formulas)
+def test_equal_exactly_if_written_alike(first: Any, second: Any) -> None:
+    assert (first == second) == (repr(first) == repr(second))
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (ra.UCB(C=1.0), ra.UCB(C=2.0)),
+        (ra.UCB(C=1.0), ra.BoltzmannGumbel(C=1.0)),
+        (ra.Boltzmann(ra.inverse_log(1.0)), ra.Boltzmann(ra.inverse_sqrt(1.0))),
+        (ra.Boltzmann(ra.inverse_log(1.0)), ra.Boltzmann(ra.inverse_log(2.0))),
+        (ra.Bernoulli([0.1, 0.2]), ra.Bernoulli([0.2, 0.1])),
+        (ra.Bernoulli([0.1, 0.2]), ra.Deterministic([0.1, 0.2])),
+        (ra.Bernoulli([0.5]), ra.Bernoulli([0.5]).corrupted(0, rounds=1)),
+        (ra.Bernoulli([0.5]).corrupted(0, rounds=2), ra.Bernoulli([0.5]).corrupted(0, pulls=2)),
+        (ra.UCB(C=1.0), "UCB(C=1.0)"),
+    ],
+)
+def test_different_formulas_differ(first: Any, second: Any) -> None:
+    assert first != second
+    assert len({first, second}) == 2
+
+
+def test_different_functions_of_one_name_differ() -> None:
+    first, second = (ra.Boltzmann(eval(f"lambda t: {x} / t")) for x in (1, 2))  # noqa: S307
+    assert first != second
+
+
+def test_shorthands_mean_the_same() -> None:
+    assert ra.UCB(0.5) == ra.UCB(C=0.5) == ra.UCB(np.float32(0.5))
+    assert ra.Boltzmann(2) == ra.Boltzmann(temperature=ra.constant(2.0))
+    assert ra.Boltzmann(cooling) == POLICIES["function"].policy
+    assert ra.Gaussian([1, 2], 0.5) == ra.Gaussian(np.array([1.0, 2.0]), sigma=[0.5, 0.5])
+    assert ra.Boltzmann(ra.two_phase(0.1, 1e6)) == ra.Boltzmann(ra.two_phase(gap=0.1, horizon=10**6))
+
+
+def test_parameters_are_attributes_that_do_not_change() -> None:
+    policy, problem = ra.BoltzmannGumbel(C=0.5), ra.Bernoulli([0.5, 0.25])
+    assert (policy.C, policy.location) == (0.5, np.euler_gamma)
+    assert problem.mean == (0.5, 0.25)
+    for formula, name in ((policy, "C"), (problem, "mean"), (policy, "new")):
+        with pytest.raises(AttributeError, match=f"immutable.*{name}=2"):
+            setattr(formula, name, 2)
+    with pytest.raises(ValueError, match="read-only"):
+        problem.means[0] = 1.0
+
+
+def test_inputs_include_those_of_the_schedule() -> None:
+    assert ra.UCB(C=1.0).inputs == {"t", "pulls", "mean"}
+    assert ra.Boltzmann(1.0).inputs == {"mean", "z"}
+    assert ra.Boltzmann(ra.glie()).inputs == {"mean", "z", "t", "best", "worst"}
+    assert ra.Boltzmann(ra.two_phase(0.1, 100)).inputs == {"mean", "z", "t", "arms"}
+
+
+def test_short_names_leave_out_defaults() -> None:
+    assert str(ra.BoltzmannGumbel(C=0.5)) == "BoltzmannGumbel(C=0.5)"
+    assert str(ra.BoltzmannGumbel(C=0.5, location=0)) == "BoltzmannGumbel(C=0.5, location=0)"
+    assert str(ra.UCB(C=1 / 3)) == "UCB(0.333333)"
+    assert str(ra.Boltzmann(ra.inverse_log(0.25))) == "Boltzmann(inverse_log(0.25))"
+
+
+def test_a_family_keeps_what_its_function_says_of_itself() -> None:
+    assert repr(ra.UCB) == "UCB"
+    assert "Auer" in (ra.UCB.__doc__ or "")
+    assert list(inspect.signature(ra.BoltzmannGumbel).parameters) == ["C", "location"]
+    assert pickle.loads(pickle.dumps(ra.UCB)) is ra.UCB
+
+
+def test_specification_that_cannot_be_found() -> None:
+    def local(t):  # type: ignore[no-untyped-def]
+        return 1 / t
+
+    for formula in (ra.Boltzmann(local), ra.Boltzmann(lambda t: 1 / t)):
+        with pytest.raises(ValueError, match=r"test_specification_that_cannot_be_found.* cannot be imported here"):
+            from_specification(formula.specification())
+
+
+# Numbers.
+
+
+@given(finite)
+def test_numbers_are_taken_as_they_are(x: float) -> None:
+    assert check_number("x", x) == x
+
+
+@given(st.integers(0, 2**200))
+def test_counts_are_exact(n: int) -> None:
+    assert check_count("n", n, least=0) == n
+
+
+def test_counts_in_scientific_notation() -> None:
+    assert check_count("n", 1e6) == 10**6
+    assert isinstance(check_count("n", np.float64(1e6)), int)
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "message"),
+    [
+        ("1", TypeError, "x must be a number, got '1'"),
+        (None, TypeError, "x must be a number, got None"),
+        (True, TypeError, "x must be a number, got True"),
+        (1j, TypeError, r"x must be a number, got 1j"),
+        ([1.0], TypeError, r"x must be a number, got \[1.0\]"),
+        (float("nan"), ValueError, "x must be finite, got nan"),
+        (float("inf"), ValueError, "x must be finite, got inf"),
+    ],
+)
+def test_what_is_not_a_number(value: Any, error: type[Exception], message: str) -> None:
+    for check in (check_number, check_count):
+        with pytest.raises(error, match=message):
+            check("x", value)
+
+
+@pytest.mark.parametrize("value", [0, -1, 1.5, 1e-9])
+def test_what_is_not_a_count(value: float) -> None:
+    with pytest.raises(ValueError, match=f"x must be a whole number of at least 1, got {value}"):
+        check_count("x", value)
+    with pytest.raises(ValueError, match=f"x must be a whole number from 1 on, got {float(value)}"):
+        check_number("x", value, rule_of(Count))
+
+
+# What the decorators refuse.
+
+
+def function(arguments: str, value: str = "0.0") -> Any:
+    return eval(f"lambda {arguments}: {value}")  # noqa: S307
+
+
+REFUSED: dict[str, tuple[Any, str]] = {
+    "policy: unknown input": (lambda: ra.policy(function("mean, colour")), "unknown input 'colour'.*t, pulls, mean, z"),
+    "policy: many arguments": (lambda: ra.policy(function("*means")), "unknown input 'means'"),
+    "policy: many keywords": (lambda: ra.policy(function("mean, **more")), "unknown input 'more'"),
+    "policy: not a function": (lambda: ra.policy(3), "a policy is made from a function, got 3"),
+    "policy: a law in its place": (lambda: ra.policy(ra.noise.Gumbel()), r"from a function, got Gumbel\(\)"),
+    "policy: z without noise": (lambda: ra.policy(function("mean, z")), "asks for z if and only if.*got noise=None"),
+    "policy: noise without z": (
+        lambda: ra.policy(noise=ra.noise.Gumbel())(function("mean")),
+        r"asks for z if and only if.*got noise=Gumbel\(\)",
+    ),
+    "policy: no law": (lambda: ra.policy(noise="Gumbel")(function("z")), "noise must be a law.*got 'Gumbel'"),
+    "policy: law not called": (lambda: ra.policy(noise=ra.noise.Gumbel)(function("z")), "noise must be a law.*got <class"),
+    "schedule: unknown input": (lambda: ra.schedule(function("pulls")), "unknown input 'pulls'.*t, best, worst, arms"),
+    "schedule: not a function": (lambda: ra.schedule(0.5), "a schedule is made from a function, got 0.5"),
+    "problem: unknown input": (lambda: ra.problem(function("z, *, p")), "unknown input 'z'.*t, pulls, arm, u, w"),
+    "problem: not a function": (lambda: ra.problem("u"), "a problem is made from a function, got 'u'"),
+}
+
+
+@pytest.mark.parametrize(("make", "message"), REFUSED.values(), ids=REFUSED)
+def test_decorators_refuse(make: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        make()
+
+
+@pytest.mark.parametrize("family", [ra.UCB, ra.constant, ra.Bernoulli])
+def test_arguments_that_do_not_fit(family: Family) -> None:
+    for call in (lambda: family(), lambda: family(1.0, 2.0, 3.0), lambda: family(wrong=1.0)):  # noqa: PLW0108
+        with pytest.raises(TypeError, match=rf"^{family.name}\(.*\): .*argument"):
+            call()
+
+
+# Parameters and the formula's own attributes.
+
+
+@pytest.mark.parametrize("name", ["gaps", "means", "arms", "best_arm", "corruptions", "values", "family", "inputs"])
+def test_a_problem_parameter_never_stands_in_for_something_else(name: str) -> None:
+    """A parameter with the name of an attribute is refused, or does no harm."""
+    try:
+        problem = ra.problem(mean=function(name, name))(function(f"*, {name}", name))([0.25, 0.75])
+    except TypeError as error:
+        assert name in str(error)  # noqa: PT017
+        return
+    assert (problem.arms, problem.best_arm, problem.corruptions, problem.inputs) == (2, 1, (), frozenset())
+    assert problem.gaps.tolist() == [0.5, 0.0]
+    assert problem.means.tolist() == [0.25, 0.75]
+
+
+@pytest.mark.parametrize("name", ["steady", "affine", "noise", "values", "family", "inputs", "scores", "parts"])
+def test_a_policy_parameter_never_stands_in_for_something_else(name: str) -> None:
+    """A parameter with the name of an attribute is refused, or does no harm."""
+    try:
+        policy = ra.policy(noise=ra.noise.Gumbel())(function(f"mean, z, *, {name}", f"mean + {name} * np.tanh(z)"))(0.5)
+    except TypeError as error:
+        assert name in str(error)  # noqa: PT017
+        return
+    assert (policy.steady, policy.affine, policy.noise) == (False, False, ra.noise.Gumbel())
+    assert policy.inputs == {"mean", "z"}
+    assert policy.scores(5, [1, 1], [0.25, 0.5], [0.0, 0.0]).tolist() == [0.25, 0.5]
+
+
+@pytest.mark.parametrize("case", [*POLICIES.values()], ids=POLICIES)
+def test_every_policy_has_a_description(case: Any) -> None:
+    assert from_specification(case.policy.specification()) == case.policy
+
+
+@pytest.mark.parametrize("case", [*PROBLEMS.values()], ids=PROBLEMS)
+def test_every_problem_has_a_description(case: Any) -> None:
+    assert problem_from_specification(case.problem.specification()) == case.problem
