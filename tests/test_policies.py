@@ -148,7 +148,7 @@ def test_boltzmann_chooses_with_the_probabilities_it_states(name: str, count: Co
     schedule, temperature = SCHEDULES[name]
     means, pulls = [0.25, 0.75, 0.5], [1, 100, 10]
     weights = np.exp(np.array(means) / temperature(112, 0.5, 3))
-    check_frequencies(count(ra.Boltzmann(schedule), 112, pulls, means, 30_000), weights / weights.sum())
+    check_frequencies(count(ra.Boltzmann(schedule), 112, pulls, means, 20_000), weights / weights.sum())
 
 
 # By mpmath: means (0.6, 0.5), pulls (1, 100), C = 0.5.
@@ -187,13 +187,9 @@ def test_cold_boltzmann_takes_the_best_arm(temperature: float, count: Count) -> 
 
 
 @BOTH
-@pytest.mark.parametrize(
-    "policy",
-    [ra.Boltzmann(1e9), ra.Boltzmann(1e300)],
-    ids=str,
-)
+@pytest.mark.parametrize("policy", [ra.Boltzmann(1e9), ra.Boltzmann(1e290)], ids=str)
 def test_hot_boltzmann_takes_all_arms_alike(policy: ra.Policy, count: Count) -> None:
-    check_frequencies(count(policy, 13, [10, 1, 1], [0.1, 0.9, 0.5], 30_000), [1 / 3] * 3)
+    check_frequencies(count(policy, 13, [10, 1, 1], [0.1, 0.9, 0.5], 10_000), [1 / 3] * 3)
 
 
 @BOTH
@@ -206,7 +202,7 @@ def test_ties_are_fair(policy: ra.Policy, count: Count) -> None:
     """Three of four arms have the same history; the fourth is out of the race."""
     means = [0.5, -1e3, 0.5, 0.5] if policy.inputs.isdisjoint({"best"}) else [0.5] * 4
     live = [i for i, mean in enumerate(means) if mean == 0.5]
-    counts = count(policy, 29, [7] * 4, means, 30_000)
+    counts = count(policy, 29, [7] * 4, means, 10_000)
     assert counts.sum() == counts[live].sum()
     check_frequencies(counts[live], [1 / len(live)] * len(live))
 

@@ -1,14 +1,15 @@
 /* The peer by hand: eight replications at once, one per lane of an AVX2 register, everything in float32.
  *
  *   gcc -O3 -mavx2 -mfma avx2.c -o avx2 -lm
- *   avx2 <bge|belog|ucb> ARMS HORIZON GROUPS PARAMETER SEED        (a group is 8 replications)
+ *   avx2 <bge|belog|ucb|ucb-sqrt> ARMS HORIZON GROUPS PARAMETER SEED        (a group is 8 replications)
  *
  * Bernoulli arms, mean 0.51 for arm 0 and 0.50 for the others. Rounds count from 1; every arm is pulled once first,
  * in order of its index; then the largest score is pulled, the first one where scores tie:
  *
  *   bge    mean + C / sqrt(pulls) * Z            Z Gumbel at location +gamma
  *   belog  mean + c / log(t) * Z                 (the location cancels, so it is left out)
- *   ucb    mean + C * sqrt(log(t) / pulls)
+ *   ucb    mean + C * sqrt(log(t) / pulls)       as C / sqrt(pulls), kept with the arm, times sqrt(log(t))
+ *   ucb-sqrt  the same, with a division and a square root for every arm and round, as the formula is printed
  *
  * Prints one line of JSON. Times are CPU time of the process, table and seeding included.
  */
@@ -30,7 +31,7 @@ typedef float v8f __attribute__((vector_size(32)));
 typedef int32_t v8i __attribute__((vector_size(32)));
 typedef uint32_t v8u __attribute__((vector_size(32)));
 
-typedef enum { BGE, BELOG, UCB } Policy;
+typedef enum { BGE, BELOG, UCB, UCB_SQRT } Policy;
 
 /* (arms, lanes) arrays. `location` and `scale` are all that the scores read; they change on a pull only. */
 typedef struct {
@@ -87,10 +88,10 @@ static inline v8f gumbel(v8u word) {
     return q * m + (90.136887f - e * ln2);
 }
 
-/* The arm of the largest score in every lane. `factor` is what round t contributes: c / log(t), or sqrt(log(t)).
+/* The arm of the largest score in every lane. `factor` is what round t contributes: c / log(t), sqrt(log(t)) or C^2 log(t).
  * Noise first, scores after: in one loop both together take a fifth longer. */
 static inline v8i choose(Policy policy, Group *group, int arms, float factor) {
-    if (policy != UCB) {
+    if (policy == BGE || policy == BELOG) {
         v8u s[4] = {group->random[0], group->random[1], group->random[2], group->random[3]};
         for (int i = 0; i < arms; i++) group->noise[i] = gumbel(next(s));
         memcpy(group->random, s, sizeof s);
@@ -102,6 +103,7 @@ static inline v8i choose(Policy policy, Group *group, int arms, float factor) {
         if (policy == BGE) score += group->scale[i] * group->noise[i];
         if (policy == BELOG) score += factor * group->noise[i];
         if (policy == UCB) score += factor * group->scale[i];
+        if (policy == UCB_SQRT) score += _mm256_sqrt_ps(factor / group->pulls[i]);
         arm = (v8i)pick(score > best, (v8f)_mm256_set1_epi32(i), (v8f)arm);
         best = _mm256_max_ps(score, best);
     }
@@ -124,7 +126,7 @@ static inline void pull(Policy policy, Group *group, v8i arm, const int32_t *thr
         ((float *)group->pulls)[k] = pulls[lane];
         ((float *)group->sum)[k] = sum[lane];
         ((float *)group->location)[k] = location[lane];
-        if (policy != BELOG) ((float *)group->scale)[k] = scale[lane];
+        if (policy == BGE || policy == UCB) ((float *)group->scale)[k] = scale[lane];
     }
 }
 
@@ -167,11 +169,11 @@ static void reset(Group *group, int arms, uint64_t *seed) {
 }
 
 int main(int argc, char **argv) {
-    const char *names[] = {"bge", "belog", "ucb"};
+    const char *names[] = {"bge", "belog", "ucb", "ucb-sqrt"};
     int policy = 0;
-    while (argc == 7 && policy < 3 && strcmp(argv[1], names[policy])) policy++;
-    if (argc != 7 || policy == 3) {
-        fprintf(stderr, "usage: avx2 <bge|belog|ucb> ARMS HORIZON GROUPS PARAMETER SEED\n");
+    while (argc == 7 && policy < 4 && strcmp(argv[1], names[policy])) policy++;
+    if (argc != 7 || policy == 4) {
+        fprintf(stderr, "usage: avx2 <bge|belog|ucb|ucb-sqrt> ARMS HORIZON GROUPS PARAMETER SEED\n");
         return 2;
     }
     int arms = atoi(argv[2]), horizon = atoi(argv[3]), count = atoi(argv[4]);
@@ -187,7 +189,10 @@ int main(int argc, char **argv) {
     int32_t *threshold = allocate((size_t)arms * sizeof *threshold);
     for (int i = 0; i < arms; i++) threshold[i] = (int32_t)((i ? OTHERS : BEST) * 0x1p31);
     float *factor = allocate(((size_t)horizon + 1) * sizeof *factor);
-    for (int t = 2; t <= horizon; t++) factor[t] = policy == UCB ? sqrtf(logf(t)) : parameter / logf(t);
+    for (int t = 2; t <= horizon; t++) {
+        float log_t = logf(t);
+        factor[t] = policy == UCB ? sqrtf(log_t) : policy == UCB_SQRT ? parameter * parameter * log_t : parameter / log_t;
+    }
     Group groups[TOGETHER];
     for (int g = 0; g < TOGETHER; g++) {
         groups[g].location = allocate((size_t)arms * sizeof(v8f));
@@ -202,6 +207,7 @@ int main(int argc, char **argv) {
         for (int g = 0; g < now; g++) reset(&groups[g], arms, &seed);
         if (policy == BGE) play(BGE, groups, now, arms, horizon, parameter, threshold, factor);
         if (policy == BELOG) play(BELOG, groups, now, arms, horizon, parameter, threshold, factor);
+        if (policy == UCB_SQRT) play(UCB_SQRT, groups, now, arms, horizon, parameter, threshold, factor);
         if (policy == UCB) play(UCB, groups, now, arms, horizon, parameter, threshold, factor);
         for (int g = 0; g < now; g++)
             for (int lane = 0; lane < LANES; lane++) regret += (BEST - OTHERS) * (horizon - groups[g].pulls[0][lane]);

@@ -1,0 +1,1 @@
+"""Measurements of speed; each prints a Markdown table of ratios taken in one run."""

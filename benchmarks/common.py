@@ -1,0 +1,39 @@
+"""What the measurements share."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import rightarm as ra
+from benchmarks.peers import PARAMETERS, bernoulli_means
+from rightarm import Policy
+
+CACHE = Path(__file__).parent.parent / ".cache"
+POLICIES: dict[str, Policy] = {
+    "bge": ra.BoltzmannGumbel(C=PARAMETERS["bge"]),
+    "belog": ra.Boltzmann(ra.inverse_log(PARAMETERS["belog"])),
+    "ucb": ra.UCB(C=PARAMETERS["ucb"]),
+}
+TITLES = {"bge": "BGE", "belog": "BE-log", "ucb": "UCB"}
+
+
+def rightarm_ns(policy: Policy, arms: int, horizon: int, replications: int, seed: int = 1) -> float:
+    """CPU nanoseconds per round and replication of our engine on one core, compilation excluded."""
+    problem = ra.Bernoulli(bernoulli_means(arms))
+    ra.simulate(policy, problem, horizon=1, replications=1, seed=seed, workers=1)
+    start = time.process_time()
+    ra.simulate(policy, problem, horizon=horizon, replications=replications, seed=seed, workers=1)
+    return 1e9 * (time.process_time() - start) / (horizon * replications)
+
+
+def best_of(times: int, measure: Callable[[], float]) -> float:
+    """The least of several measurements: what the machine can do when nobody disturbs it."""
+    return min(measure() for _ in range(times))
+
+
+def table(titles: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """Rows as Markdown."""
+    lines = [titles, ["---", *["---:"] * (len(titles) - 1)], *rows]
+    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)

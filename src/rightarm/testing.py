@@ -1,0 +1,86 @@
+"""Contract checks, for one's own policies and problems too: call them in a test, and they raise if something is broken.
+
+>>> import rightarm as ra
+>>> check_policy(ra.BoltzmannGumbel(C=0.5))
+>>> check_problem(ra.Bernoulli([0.5, 0.25]))
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from rightarm.policies import Policy
+from rightarm.problems import Problem, Uniform
+from rightarm.simulation import simulate
+
+ARMS, STATES, ROUNDS, REPLICATIONS, CERTAIN = 5, 20, 300, 40, 4.5
+
+
+def check_policy(policy: Policy) -> None:
+    """Check that ``policy`` scores every arm, treats arms alike, and runs live and compiled with the same law.
+
+    - its scores are numbers, one for each arm, and relabelling the arms relabels them;
+    - the arm that `choose` takes live and the first arm of a simulation from the same state have the same law;
+    - a simulation gives every arm a pull, and the same result for every number of lanes and threads.
+    """
+    random = np.random.default_rng(1)
+    for _ in range(STATES):
+        pulls, means, z = 1 + random.integers(0, 1_000, ARMS), random.random(ARMS), random.gumbel(size=ARMS)
+        t, order = int(pulls.sum()) + 1, random.permutation(ARMS)
+        scores = policy.scores(t, pulls, means, z)
+        _require(bool(np.isfinite(scores).all()), f"{policy}: a score is not finite: {scores} at {pulls=}, {means=}")
+        relabelled = policy.scores(t, pulls[order], means[order], z[order])
+        _require(np.allclose(relabelled, scores[order], rtol=1e-12), f"{policy}: scores depend on the arms' order")
+    _check_choices(policy, random)
+    problem = Uniform(low=np.linspace(0.0, 0.4, ARMS), high=1.0)
+    one, other = (
+        simulate(policy, problem, horizon=ROUNDS, replications=REPLICATIONS, seed=1, lanes=lanes, workers=workers)
+        for lanes, workers in ((32, 1), (64, 2))
+    )
+    _require(bool((one.pulls > 0).all()), f"{policy}: an arm was never pulled")
+    _require(np.array_equal(one.pulls, other.pulls), f"{policy}: the result depends on lanes or threads")
+
+
+def _check_choices(policy: Policy, random: np.random.Generator, draws: int = 20_000) -> None:
+    """First choices from one state, live and simulated, arm by arm."""
+    pulls, means = np.array([2, 5, 10, 20, 40]), np.array([0.3, 0.5, 0.45, 0.5, 0.4])
+    t = int(pulls.sum()) + 1
+    live = np.bincount([policy.choose(t, pulls, means, random) for _ in range(draws)], minlength=ARMS)
+    start = simulate(
+        policy, Uniform(low=[0.0] * ARMS, high=1.0), horizon=1, replications=draws, seed=2, pulls=pulls, means=means
+    )
+    compiled = (start.pulls[0] - pulls).sum(axis=0)
+    for arm in range(ARMS):
+        share = (live[arm] + compiled[arm]) / (2 * draws)
+        spread = math.sqrt(2 * draws * share * (1 - share))
+        z = (live[arm] - compiled[arm]) / spread if spread else 0.0
+        _require(
+            abs(z) < CERTAIN, f"{policy}: arm {arm} is chosen {live[arm]} times live, {compiled[arm]} times compiled"
+        )
+
+
+def check_problem(problem: Problem) -> None:
+    """Check that ``problem`` pays what its means say, over a hundred thousand pulls of every arm."""
+    pulls, random = 100_000, np.random.default_rng(1)
+    for arm in range(problem.arms):
+        inputs = {
+            "t": np.arange(1.0, pulls + 1),
+            "pulls": np.arange(1.0, pulls + 1),
+            "arm": np.full(pulls, arm),
+            "u": random.random(pulls),
+            "w": random.standard_normal(pulls),
+        }
+        rewards = np.broadcast_to(np.asarray(problem.evaluate(inputs), dtype=float), pulls)
+        _require(bool(np.isfinite(rewards).all()), f"{problem}: arm {arm} pays what is not a finite number")
+        error = max(rewards.std() / math.sqrt(pulls), 1e-12 * (1 + abs(problem.means[arm])))
+        z = (rewards.mean() - problem.means[arm]) / error
+        _require(
+            abs(z) < CERTAIN, f"{problem}: arm {arm} pays {rewards.mean()}, its mean is said to be {problem.means[arm]}"
+        )
+
+
+def _require(condition: bool, message: str) -> None:
+    if not condition:
+        raise AssertionError(message)

@@ -1,0 +1,217 @@
+"""Problems: their means and gaps, their rewards compiled and live, corruption, and what is refused."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import compiled
+import numpy as np
+import pytest
+from cases import PROBLEMS, ProblemCase, restless
+from hypothesis import given
+from hypothesis import strategies as st
+
+import rightarm as ra
+from rightarm.simulation.engine import Run, Start
+
+every_problem = pytest.mark.parametrize("case", PROBLEMS.values(), ids=PROBLEMS)
+
+
+# Means.
+
+MEANS = {
+    "Bernoulli": (ra.Bernoulli([0.5, 0.75, 0.25]), [0.5, 0.75, 0.25]),
+    "Gaussian": (ra.Gaussian([1.0, -2.0], sigma=3.0), [1.0, -2.0]),
+    "Deterministic": (ra.Deterministic([1e6, 1e6 + 1]), [1e6, 1e6 + 1]),
+    "Uniform": (ra.Uniform(low=[0.0, -1.0], high=[1.0, 5.0]), [0.5, 2.0]),
+    "one number for all arms": (ra.Uniform(low=0.0, high=[1.0, 2.0]), [0.5, 1.0]),
+    "user's own": (restless([0.1, 0.2]), [0.1, 0.2]),
+    "corrupted": (ra.Bernoulli([0.5, 0.4]).corrupted(0, rounds=10**9), [0.5, 0.4]),
+}
+
+
+@pytest.mark.parametrize(("problem", "means"), MEANS.values(), ids=MEANS)
+def test_means(problem: ra.Problem, means: list[float]) -> None:
+    assert problem.means.tolist() == means
+    assert problem.arms == len(means)
+    assert problem.best_arm == means.index(max(means))
+    np.testing.assert_allclose(problem.gaps, [max(means) - mean for mean in means])
+
+
+@ra.problem
+def power(u, *, exponent: float):  # type: ignore[no-untyped-def]
+    """E[U^a] = 1 / (a + 1)."""
+    return u**exponent
+
+
+@ra.problem
+def lognormal(w, *, sigma: float):  # type: ignore[no-untyped-def]
+    """E[exp(σW)] = exp(σ²/2)."""
+    return np.exp(sigma * w)
+
+
+@ra.problem
+def mixed(u, w, *, scale: float):  # type: ignore[no-untyped-def]
+    """E[scale·U·W²] = scale/2."""
+    return scale * u * w**2
+
+
+@ra.problem
+def indexed(arm, u, *, slope: float):  # type: ignore[no-untyped-def]
+    """E[slope·arm·U] = slope·arm/2."""
+    return slope * arm * u
+
+
+@pytest.mark.parametrize(
+    ("problem", "means", "error"),
+    [
+        (power([0.0, 1.0, 2.0, 9.0]), [1, 1 / 2, 1 / 3, 1 / 10], 1e-10),
+        (lognormal([0.0, 0.5, 1.0]), [1, math.exp(1 / 8), math.exp(1 / 2)], 1e-4),
+        (mixed([1.0, 2.0]), [0.5, 1.0], 1e-2),
+        (indexed([2.0, 2.0, 2.0]), [0.0, 1.0, 2.0], 1e-10),
+    ],
+    ids=["power", "lognormal", "mixed", "indexed"],
+)
+def test_means_by_quadrature(problem: ra.Problem, means: list[float], error: float) -> None:
+    """The midpoint rule leaves out tails of 2⁻²¹ (one kind of noise) or 2⁻¹¹ (two)."""
+    np.testing.assert_allclose(problem.means, means, rtol=error, atol=1e-12)
+
+
+@pytest.mark.parametrize("case", [c for n, c in PROBLEMS.items() if "corrupted" not in n and n != "restless"])
+def test_rewards_have_the_means(case: ProblemCase) -> None:
+    """The mean reward of every arm in a run that chooses uniformly."""
+    run = Run(ra.Boltzmann(1e9), case.problem, no_start(case.problem), 3, 0, 64, np.array([5_000]))
+    run.advance(5_000)
+    pulls, total = run.known.pulls.sum(axis=1), run.known.total.sum(axis=1)
+    deviations = {"Bernoulli": 0.5, "Gaussian": 2.0, "Deterministic": 1e-9, "Uniform": 2 / math.sqrt(12)}
+    largest_deviation = deviations[case.problem.family.name]
+    assert (np.abs(total / pulls - case.problem.means) < 4.5 * largest_deviation / np.sqrt(pulls)).all()
+
+
+def no_start(problem: ra.Problem) -> Start:
+    return Start((0,) * problem.arms, (0.0,) * problem.arms)
+
+
+# Rewards, live and compiled.
+
+
+@every_problem
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 11), st.integers(1, 10**6), st.floats(1e-9, 1 - 1e-9), st.floats(-6, 6, width=32)),
+        min_size=1,
+        max_size=20,
+    ),
+    st.integers(1, 10**9),
+)
+def test_rewards_are_the_formula(case: ProblemCase, rows: list[tuple[int, int, float, float]], t: int) -> None:
+    """Corruption aside, which is the simulator's."""
+    problem = type(case.problem)(case.problem.family, case.problem.values)
+    arm, pulls, u, w = (np.array(column) for column in zip(*rows, strict=True))
+    arm %= problem.arms
+    live = np.broadcast_to(problem.evaluate({"t": t, "pulls": pulls, "arm": arm, "u": u, "w": w}), arm.shape)
+    ours = compiled.rewards(problem, t, arm, pulls.astype(float), u, w.astype(np.float32))
+    np.testing.assert_allclose(ours, live, rtol=1e-12, atol=1e-12)
+    if not case.problem.corruptions:
+        exact = [case.reward(t, *row) for row in zip(pulls.tolist(), arm.tolist(), u.tolist(), w.tolist(), strict=True)]
+        np.testing.assert_allclose(ours, exact, rtol=1e-12, atol=1e-12)
+
+
+# Corruption.
+
+
+def totals(problem: ra.Problem, rounds: int) -> Any:
+    """Pulls and sums of rewards after some rounds of uniform choice, arms × lanes."""
+    run = Run(ra.Boltzmann(1e9), problem, no_start(problem), 5, 0, 32, np.array([rounds]))
+    run.advance(rounds)
+    return run.known.pulls, run.known.total
+
+
+def test_corrupted_rounds() -> None:
+    """Arm 0 pays −1 up to round 100 inclusive, then 1."""
+    problem = ra.Deterministic([1.0, 1.0]).corrupted(0, rounds=100, reward=-1.0)
+    before, after = totals(problem, 100), totals(problem, 101)
+    assert (before[1] == [[-1.0], [1.0]] * before[0]).all()
+    assert (after[1] - before[1] == after[0] - before[0]).all()
+    assert (after[0][0] > before[0][0]).any()
+
+
+def test_corrupted_pulls() -> None:
+    """The first 10 pulls of arm 1 pay 5, the others 1."""
+    pulls, sums = totals(ra.Deterministic([1.0, 1.0]).corrupted(1, pulls=10, reward=5.0), 500)
+    assert pulls[1].min() > 10
+    np.testing.assert_array_equal(sums, pulls + [[0], [40]])
+
+
+def test_the_last_corruption_wins() -> None:
+    problem = ra.Deterministic([1.0]).corrupted(0, rounds=10, reward=2.0).corrupted(0, rounds=5, reward=3.0)
+    assert (totals(problem, 20)[1] == 5 * 3.0 + 5 * 2.0 + 10 * 1.0).all()
+
+
+def test_corruption_leaves_luck_alone() -> None:
+    """After the corrupted rounds the same noise meets the same arms: uniform choice pulls what it would have pulled."""
+    plain = ra.Bernoulli([0.5, 0.6])
+    pulls, sums = totals(plain, 1_000)
+    spoilt_pulls, spoilt = totals(plain.corrupted(0, rounds=1, reward=7.0), 1_000)
+    np.testing.assert_array_equal(spoilt_pulls, pulls)
+    assert np.isin(spoilt[0] - sums[0], [6.0, 7.0]).all()
+    np.testing.assert_array_equal(spoilt[1], sums[1])
+
+
+# What a problem says of itself.
+
+
+def test_description() -> None:
+    problem = ra.Bernoulli([0.5, 0.75])
+    assert problem.describe().splitlines()[0] == "Bernoulli with 2 arms, the best is arm 1"
+    assert [line.split() for line in problem.describe().splitlines()[1:]] == [
+        ["arm", "mean", "gap"],
+        ["0", "0.5", "0.25"],
+        ["1", "0.75", "0"],
+    ]
+    assert str(ra.Bernoulli([0.5] * 100)) == "Bernoulli with 100 arms"
+    assert "rounds=5" in str(problem.corrupted(0, rounds=5))
+
+
+# What is refused.
+
+PLAIN = ra.Bernoulli([0.5, 0.4])
+
+
+@ra.problem
+def clockwork(t, *, level: float):  # type: ignore[no-untyped-def]
+    return level / t
+
+
+REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
+    "mean above 1": (lambda: ra.Bernoulli([0.5, 1.5]), ValueError, r"mean\[1\] must be between 0 and 1, got 1.5"),
+    "mean below 0": (lambda: ra.Bernoulli([-0.5]), ValueError, r"mean\[0\] must be between 0 and 1, got -0.5"),
+    "mean nan": (lambda: ra.Deterministic([0.0, math.nan]), ValueError, r"mean\[1\] must be finite, got nan"),
+    "mean text": (lambda: ra.Bernoulli("0.5"), TypeError, "mean must be a number or a list of numbers.*got '0.5'"),
+    "mean nothing": (lambda: ra.Bernoulli(None), TypeError, "mean must be a number.*got None"),
+    "mean of text": (lambda: ra.Bernoulli([0.5, "x"]), TypeError, r"mean\[1\] must be a number, got 'x'"),
+    "mean in two rows": (lambda: ra.Bernoulli([[0.5]]), TypeError, r"mean must be a number or a list.*got \[\[0.5\]\]"),
+    "no arms": (lambda: ra.Bernoulli([]), ValueError, "Bernoulli needs a parameter with one value per arm"),
+    "no arms but a sigma": (lambda: ra.Gaussian([]), ValueError, "mean|Gaussian"),
+    "sigma -1": (lambda: ra.Gaussian([0.0], sigma=-1), ValueError, "sigma must be non-negative, got -1.0"),
+    "lengths": (lambda: ra.Gaussian([0, 1], [1, 2, 3]), ValueError, "lengths {'mean': 2, 'sigma': 3}"),
+    "high inf": (lambda: ra.Uniform([0, 0], [1, math.inf]), ValueError, r"high\[1\] must be finite, got inf"),
+    "arm 2 of 2": (lambda: PLAIN.corrupted(2, rounds=1), ValueError, "arm must be below the number of arms, 2, got 2"),
+    "arm -1": (lambda: PLAIN.corrupted(-1, rounds=1), ValueError, "arm must be a whole number of at least 0, got -1"),
+    "arm 0.5": (lambda: PLAIN.corrupted(0.5, rounds=1), ValueError, "arm must be a whole number.*got 0.5"),
+    "rounds 0": (lambda: PLAIN.corrupted(0, rounds=0), ValueError, "rounds must be a whole number of at least 1, got 0"),
+    "pulls 1.5": (lambda: PLAIN.corrupted(0, pulls=1.5), ValueError, "pulls must be a whole number.*got 1.5"),
+    "neither": (lambda: PLAIN.corrupted(0), TypeError, "either rounds or pulls, got rounds=None and pulls=None"),
+    "both": (lambda: PLAIN.corrupted(0, rounds=1, pulls=2), TypeError, "got rounds=1 and pulls=2"),
+    "reward nan": (lambda: PLAIN.corrupted(0, rounds=1, reward=math.nan), ValueError, "reward must be finite, got nan"),
+    "no mean": (lambda: clockwork([1.0]).means, ValueError, "clockwork changes over time: give its mean"),
+    "mean not finite": (lambda: ra.problem(mean=lambda c: c / 0)(lambda *, c: c)(np.array([1.0])).means, ValueError, "must be finite"),
+}
+
+
+@pytest.mark.parametrize(("call", "error", "message"), REFUSED.values(), ids=REFUSED)
+def test_refused(call: Callable[[], Any], error: type[Exception], message: str) -> None:
+    with np.errstate(all="ignore"), pytest.raises(error, match=message):
+        call()
