@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import naive
 import numpy as np
 
+import naive
 import rightarm as ra
 from rightarm.noise import Gaussian, Gumbel
 
@@ -56,6 +56,12 @@ def curious(pulls, mean, *, C: float = 1.0):  # type: ignore[no-untyped-def]
     return mean + C / np.sqrt(pulls)
 
 
+@ra.policy
+def moss(t, pulls, mean, arms, *, C: float = 1.0):  # type: ignore[no-untyped-def]
+    """No noise, and a clock of its own for every number of pulls (Audibert and Bubeck 2009)."""
+    return mean + C * np.sqrt(np.maximum(np.log(t / (arms * pulls)), 0.0) / pulls)
+
+
 @ra.problem(mean=lambda level, spread: level)
 def restless(t, pulls, arm, u, w, *, level: float, spread: float = 0.3):  # type: ignore[no-untyped-def]
     """A reward that asks for everything."""
@@ -90,15 +96,14 @@ POLICIES = {
     "gumbel": PolicyCase(ra.BoltzmannGumbel(C=0.5), naive.boltzmann_gumbel(0.5, GAMMA)),
     "gumbel centred": PolicyCase(ra.BoltzmannGumbel(C=1.0, location=-GAMMA), naive.boltzmann_gumbel(1.0, -GAMMA)),
     "ucb": PolicyCase(ra.UCB(C=0.7), naive.ucb(0.7)),
-    "cautious": PolicyCase(
-        cautious(C=0.5), lambda t, n, mean, z, means: mean + 0.5 / math.sqrt(n + math.log(t)) * z
-    ),
+    "cautious": PolicyCase(cautious(C=0.5), lambda t, n, mean, z, means: mean + 0.5 / math.sqrt(n + math.log(t)) * z),
     "thompson": PolicyCase(thompson(sigma=0.6), lambda t, n, mean, z, means: mean + 0.6 / math.sqrt(n + 1) * z),
-    "maillard": PolicyCase(
-        maillard(), lambda t, n, mean, z, means: z - n * (max(means) - mean) ** 2 / (2 * 0.5**2)
-    ),
+    "maillard": PolicyCase(maillard(), lambda t, n, mean, z, means: z - n * (max(means) - mean) ** 2 / (2 * 0.5**2)),
     "crowd": PolicyCase(crowd(), lambda t, n, mean, z, means: mean + 0.1 * len(means) / math.sqrt(n) * z),
     "squashed": PolicyCase(squashed(), lambda t, n, mean, z, means: mean + math.tanh(z) / math.sqrt(n)),
+    "moss": PolicyCase(
+        moss(), lambda t, n, mean, z, means: mean + math.sqrt(max(0.0, math.log(t / (len(means) * n))) / n)
+    ),
     "curious": PolicyCase(curious(), lambda t, n, mean, z, means: mean + 1 / math.sqrt(n)),
 }
 

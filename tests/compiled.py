@@ -7,23 +7,24 @@ from typing import Any
 
 import numba
 import numpy as np
-from naive import F64, I64
 from numpy.typing import NDArray
 
+from naive import F64, I64
 from rightarm.noise import Law
 from rightarm.policies.policy import EARLY, LATE, Policy, compiled_policy
 from rightarm.problems import Problem, compiled_reward
 from rightarm.simulation.engine import compiled_law
 
-F32, U32 = NDArray[np.float32], NDArray[np.uint32]
+F32 = NDArray[np.float32]
+U32 = NDArray[np.uint32]
 
 
-@numba.njit(nogil=True)  # type: ignore[untyped-decorator]
+@numba.njit(nogil=True)
 def _draw(law: Any, words: U32, out: F32) -> None:
     law(words, out)
 
 
-@numba.njit  # type: ignore[untyped-decorator]
+@numba.njit
 def _call(function: Any, arguments: Any) -> None:
     function(*arguments)
 
@@ -45,18 +46,20 @@ def scores(policy: Policy, t: int, pulls: Sequence[int], means: Sequence[float],
         _call(affine, (early, late, arms, count, mean, numbers, location, scale))
         return location, scale
 
+    result: F64 = np.empty(mean.size)
+    noise = np.array(z, dtype=np.float32)
     if policy.steady:
         location, scale = line(EARLY, LATE, count, mean)
-        return location + scale * np.float32(z)
-    if policy.clocked:
+        result = location + scale * noise
+    elif policy.clocked:
         location, scale = line(EARLY, LATE, count, mean)
         early, now, late = (line(x, x, np.ones(1), np.zeros(1))[0][0] for x in (EARLY, float(t), LATE))
-        return location + scale * (now - early) / (late - early)
-    out = np.empty((mean.size, 1))
-    noise = np.array(z, dtype=np.float32)[:, None]
-    extremes = (np.array([mean.max()]), np.array([mean.min()]))
-    _call(score, (float(t), arms, count[:, None], mean[:, None], noise, *extremes, numbers, out))
-    return out[:, 0]
+        result = location + scale * (now - early) / (late - early)
+    else:
+        columns = (count[:, None], mean[:, None], noise[:, None])
+        extremes = (np.array([mean.max()]), np.array([mean.min()]))
+        _call(score, (float(t), arms, *columns, *extremes, numbers, result[:, None]))
+    return result
 
 
 def rewards(problem: Problem, t: int, arm: I64, pulls: F64, u: F64, w: F32) -> F64:

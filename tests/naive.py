@@ -1,7 +1,7 @@
 """The oracle: bandits in plain Python, one number at a time, written straight from the paper.
 
-Nothing here comes from rightarm. Rounds count from 1, the decision of round t uses the rewards of rounds before t, an arm
-never pulled goes first in order of its index, and equal scores are broken uniformly.
+Nothing here comes from rightarm. Rounds count from 1, the decision of round t uses the rewards of rounds before t, an
+arm never pulled goes first in order of its index, and equal scores are broken uniformly.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-F64, I64 = NDArray[np.float64], NDArray[np.int64]
+F64 = NDArray[np.float64]
+I64 = NDArray[np.int64]
 
 Temperature = Callable[[int, Any, int], Any]
 """β_t from the round, the spread of the means (largest − smallest) and the number of arms."""
@@ -113,8 +114,8 @@ def play(
 ) -> Iterator[int]:
     """The arm of every round, for as long as noise (a value for each arm) and luck (u and w) last.
 
-    ``pulls`` and ``means`` are what is known at the start; among n equal scores a word of 32 bits takes the one with index
-    word·n / 2³².
+    ``pulls`` and ``means`` are what is known at the start; among n equal scores a word of 32 bits takes the one with
+    index word·n / 2³².
     """
     pulls, means = list(pulls), list(means)
     sums = [n * mean for n, mean in zip(pulls, means, strict=True)]
@@ -160,8 +161,8 @@ def uniform_of(high: int, low: int) -> float:
     return high * 2.0**-32 + (low & 0xFFFFF000) * 2.0**-64 + 2.0**-53
 
 
-# Many replications at once on NumPy's own randomness, for comparisons in distribution: a row is a replication. Boltzmann
-# exploration is drawn from its probabilities here, not by perturbed scores.
+# Many replications at once on NumPy's own randomness, for comparisons in distribution: a row is a replication.
+# Boltzmann exploration is drawn from its probabilities here, not by perturbed scores.
 
 Choice = Callable[[int, F64, F64, np.random.Generator], I64]
 """The arm of every replication from the round, pulls and means (replications × arms)."""
@@ -191,7 +192,8 @@ def optimistic(C: float) -> Choice:
 
     def choose(t: int, pulls: F64, means: F64, random: np.random.Generator) -> I64:
         scores = means + np.sqrt(C**2 * math.log(t) / pulls)
-        return np.argmax((scores == scores.max(axis=1, keepdims=True)) * random.random(scores.shape), axis=1)
+        chosen: I64 = np.argmax((scores == scores.max(axis=1, keepdims=True)) * random.random(scores.shape), axis=1)
+        return chosen
 
     return choose
 
@@ -211,4 +213,5 @@ def regret_of_many(
         arm = np.full(replications, t - 1) if t <= len(gaps) else choose(t, pulls, sums / pulls, random)
         pulls[every, arm] += 1
         sums[every, arm] += reward(t, arm, random)
-    return pulls @ np.array(gaps)
+    regret: F64 = pulls @ np.array(gaps)
+    return regret

@@ -8,11 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from compiled import U32, draws
-from naive import F64
 from scipy import special, stats
 
 import rightarm as ra
+from compiled import U32, draws
+from naive import F64
 from rightarm.noise import Gaussian, Gumbel, Law
 from rightarm.simulation.kernels import draw_words
 from rightarm.simulation.streams import initial_streams
@@ -59,7 +59,7 @@ def check_block(law: Law, words: U32) -> dict[float, int]:
 
 
 def check_tail_count(law: Law, threshold: float, count: int) -> None:
-    """As many words as the law says, but for those within the error of a draw round the threshold, and one for rounding."""
+    """As many words as the law says, but for one, and those nearer to the threshold than the error of a draw."""
     expected = WORDS * tail(law, threshold)
     assert abs(count - expected) <= WORDS * density(law, threshold) * ERROR[law] + 1
     assert abs(count - expected) <= 0.01 * expected
@@ -132,7 +132,9 @@ def check_stream_tails(law: Law, draws_per_thread: int, threads: int = 2) -> Non
     size = threads * blocks * LANES * ROWS
     for threshold, count in zip(THRESHOLDS[law], np.sum(parts, axis=0), strict=True):
         p = tail(law, threshold)
-        assert abs(count - size * p) / math.sqrt(size * p * (1 - p)) < 4.5, f"beyond {threshold}: {count}, not {size * p}"
+        assert abs(count - size * p) / math.sqrt(size * p * (1 - p)) < 4.5, (
+            f"beyond {threshold}: {count}, not {size * p}"
+        )
 
 
 @pytest.mark.parametrize("law", LAWS, ids=str)

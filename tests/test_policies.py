@@ -6,15 +6,15 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import compiled
-import naive
 import numpy as np
 import pytest
-from cases import GAMMA, POLICIES, PolicyCase
 from hypothesis import given
 from hypothesis import strategies as st
 
+import compiled
+import naive
 import rightarm as ra
+from cases import GAMMA, POLICIES, PolicyCase
 
 
 @st.composite
@@ -109,7 +109,9 @@ def test_glie_leaves_every_arm_its_share(t: int, means: list[float]) -> None:
 def test_ucb_is_ucb1_at_the_square_root_of_two() -> None:
     """Auer, Cesa-Bianchi, Fischer: √(2 log t / N)."""
     scores = ra.UCB(C=math.sqrt(2)).scores(100, [10, 40], [0.5, 0.25])
-    np.testing.assert_allclose(scores, [0.5 + math.sqrt(2 * math.log(100) / 10), 0.25 + math.sqrt(2 * math.log(100) / 40)])
+    np.testing.assert_allclose(
+        scores, [0.5 + math.sqrt(2 * math.log(100) / 10), 0.25 + math.sqrt(2 * math.log(100) / 40)]
+    )
 
 
 # Choices.
@@ -195,7 +197,13 @@ def test_hot_boltzmann_takes_all_arms_alike(policy: ra.Policy, count: Count) -> 
 @BOTH
 @pytest.mark.parametrize(
     "policy",
-    [ra.UCB(C=1.0), ra.Boltzmann(1e-300), ra.Boltzmann(ra.glie()), ra.BoltzmannGumbel(C=1e-300), POLICIES["curious"].policy],
+    [
+        ra.UCB(C=1.0),
+        ra.Boltzmann(1e-300),
+        ra.Boltzmann(ra.glie()),
+        ra.BoltzmannGumbel(C=1e-300),
+        POLICIES["curious"].policy,
+    ],
     ids=str,
 )
 def test_ties_are_fair(policy: ra.Policy, count: Count) -> None:
@@ -218,7 +226,9 @@ def test_an_arm_never_pulled_goes_first(case: PolicyCase) -> None:
 
 def test_choices_come_from_the_generator_given() -> None:
     policy = ra.BoltzmannGumbel(C=0.5)
-    first, second = ([policy.choose(9, [4, 4], [0.5, 0.4], r) for _ in range(50)] for r in map(np.random.default_rng, (1, 1)))
+    first, second = (
+        [policy.choose(9, [4, 4], [0.5, 0.4], r) for _ in range(50)] for r in map(np.random.default_rng, (1, 1))
+    )
     assert first == second
     assert len(set(first)) == 2
 
@@ -247,24 +257,34 @@ REFUSED = {
     "UCB of nan": Row(lambda: ra.UCB(C=math.nan), ValueError, "C must be finite, got nan"),
     "UCB of text": Row(lambda: ra.UCB(C="1"), TypeError, "C must be a number, got '1'"),
     "BGE of -1": Row(lambda: ra.BoltzmannGumbel(C=-1.0), ValueError, "C must be positive, got -1.0"),
-    "BGE at inf": Row(lambda: ra.BoltzmannGumbel(1.0, location=math.inf), ValueError, "location must be finite, got inf"),
+    "BGE at inf": Row(
+        lambda: ra.BoltzmannGumbel(1.0, location=math.inf), ValueError, "location must be finite, got inf"
+    ),
     "constant of 0": Row(lambda: ra.constant(0), ValueError, "c must be positive, got 0.0"),
     "inverse_log of -1": Row(lambda: ra.inverse_log(-1), ValueError, "c must be positive, got -1.0"),
     "inverse_sqrt of inf": Row(lambda: ra.inverse_sqrt(math.inf), ValueError, "c must be finite, got inf"),
     "two_phase with gap 0": Row(lambda: ra.two_phase(0, 10), ValueError, "gap must be positive, got 0.0"),
-    "two_phase to 1.5": Row(lambda: ra.two_phase(0.1, 1.5), ValueError, "horizon must be a whole number from 1 on, got 1.5"),
+    "two_phase to 1.5": Row(
+        lambda: ra.two_phase(0.1, 1.5), ValueError, "horizon must be a whole number from 1 on, got 1.5"
+    ),
     "glie of 1": Row(lambda: ra.glie(1.0), TypeError, "glie.*argument"),
     "temperature -1": Row(lambda: ra.Boltzmann(-1.0), ValueError, "temperature must be positive, got -1.0"),
     "temperature text": Row(lambda: ra.Boltzmann("hot"), TypeError, "temperature must be a schedule.*got 'hot'"),
-    "temperature UCB": Row(lambda: ra.Boltzmann(ra.UCB(1.0)), TypeError, r"temperature must be a schedule.*got UCB\(C=1.0\)"),
+    "temperature UCB": Row(
+        lambda: ra.Boltzmann(ra.UCB(1.0)), TypeError, r"temperature must be a schedule.*got UCB\(C=1.0\)"
+    ),
     "schedule not called": Row(lambda: ra.Boltzmann(ra.glie), TypeError, "temperature must be a schedule.*got glie"),
     "function of x": Row(lambda: ra.Boltzmann(lambda x: 1.0), TypeError, "unknown input 'x'"),
     "round 0": Row(choose(round=0), ValueError, "round must be a whole number of at least 1, got 0"),
     "round 1.5": Row(choose(round=1.5), ValueError, "round must be a whole number of at least 1, got 1.5"),
     "pulls -1": Row(choose(pulls=[4, -1]), ValueError, r"pulls must be whole numbers from 0 on, got \[4.0, -1.0\]"),
     "pulls 0.5": Row(choose(pulls=[4, 0.5]), ValueError, r"pulls must be whole numbers from 0 on, got \[4.0, 0.5\]"),
-    "pulls nan": Row(choose(pulls=[4, math.nan]), ValueError, r"pulls must be whole numbers from 0 on, got \[4.0, nan\]"),
-    "pulls inf": Row(choose(pulls=[4, math.inf]), ValueError, r"pulls must be whole numbers from 0 on, got \[4.0, inf\]"),
+    "pulls nan": Row(
+        choose(pulls=[4, math.nan]), ValueError, r"pulls must be whole numbers from 0 on, got \[4.0, nan\]"
+    ),
+    "pulls inf": Row(
+        choose(pulls=[4, math.inf]), ValueError, r"pulls must be whole numbers from 0 on, got \[4.0, inf\]"
+    ),
     "pulls of 3": Row(choose(pulls=[1, 2, 3]), ValueError, r"one length, got shapes \(3,\) and \(2,\)"),
     "pulls in two rows": Row(choose(pulls=[[1, 2]], means=[[1, 2]]), ValueError, r"got shapes \(1, 2\) and \(1, 2\)"),
     "no arms": Row(choose(pulls=[], means=[]), ValueError, r"got shapes \(0,\) and \(0,\)"),
@@ -279,6 +299,6 @@ def test_refused(row: Row) -> None:
 
 
 def test_a_live_score_that_is_not_a_number_is_an_error() -> None:
-    policy = ra.policy(eval("lambda mean, *, C: C * np.sqrt(mean)", {"np": np}))(2.0)  # noqa: S307
+    policy = ra.policy(eval("lambda mean, *, C: C * np.sqrt(mean)", {"np": np}))(2.0)
     with np.errstate(invalid="ignore"), pytest.raises(ValueError, match=r"C=2\.0.*not a number"):
         policy.choose(9, [4, 4], [-1.0, -1.0], RANDOM)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,7 @@ except ImportError:
     sys.exit("the command line needs more packages: pip install 'rightarm[lab]'")
 
 import rightarm
+from rightarm.formula import check_count
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, help="Multi-armed bandits: Boltzmann exploration done right."
@@ -28,15 +30,32 @@ def version(show: Annotated[bool, typer.Option("--version", help="Show the versi
         raise typer.Exit
 
 
+def _at_least(name: str, least: int) -> Callable[[int | None], int | None]:
+    """A check of an option that says which value it got."""
+
+    def check(value: int | None) -> int | None:
+        try:
+            return None if value is None else check_count(name, value, least)
+        except ValueError as error:
+            raise typer.BadParameter(str(error)) from None
+
+    return check
+
+
 @reproduce.command()
 def figure1(
     quick: Annotated[
         bool, typer.Option("--quick", help="A smaller version: a fifth of the rounds, half the grid.")
     ] = False,
     output: Annotated[Path, typer.Option(help="The folder for figure, points and report.")] = Path("results/figure1"),
-    replications: Annotated[int | None, typer.Option(min=2, help="Replications of every point: 64, quick 32.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="The seed.")] = 2017,
-    workers: Annotated[int | None, typer.Option(min=1, help="Threads; one per core unless given.")] = None,
+    replications: Annotated[
+        int | None,
+        typer.Option(callback=_at_least("replications", 2), help="Replications of every point: 64, quick 32."),
+    ] = None,
+    seed: Annotated[int, typer.Option(callback=_at_least("seed", 0), help="The seed.")] = 2017,
+    workers: Annotated[
+        int | None, typer.Option(callback=_at_least("workers", 1), help="Threads; one per core unless given.")
+    ] = None,
 ) -> None:
     """Figure 1: mean regret against C², five algorithms, both scenarios. Killed and started again, it goes on."""
     from rightarm.lab import figure1 as lab
@@ -65,3 +84,5 @@ def main() -> None:
         app()
     except KeyboardInterrupt:
         sys.exit("stopped; what was finished is kept")
+    except OSError as error:  # an unwritable folder, a full disk
+        sys.exit(f"rightarm: {error}")

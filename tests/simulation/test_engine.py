@@ -7,14 +7,14 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
-import naive
 import numpy as np
 import pytest
+
+import naive
+import rightarm as ra
 from cases import POLICIES, PROBLEMS, ROUNDS, PolicyCase, ProblemCase
 from compiled import draws
 from naive import F64, I64
-
-import rightarm as ra
 from rightarm.noise import Gaussian, Law
 from rightarm.simulation.engine import Run, Start
 
@@ -34,7 +34,8 @@ def engine_pulls(policy: ra.Policy, problem: ra.Problem, start: Start, rounds: i
         counts.append(run.known.pulls.copy())
     steps = np.diff(counts, axis=0)
     assert (steps.sum(axis=1) == 1).all()
-    return np.argmax(steps, axis=1)
+    arms: I64 = np.argmax(steps, axis=1)
+    return arms
 
 
 @functools.cache
@@ -59,9 +60,7 @@ def problem_luck(problem: ra.Problem, replication: int, rounds: int) -> Iterator
         yield naive.uniform_of(row[0], row[1]) if "u" in problem.inputs else math.nan, w
 
 
-def oracle_pulls(
-    policy: PolicyCase, problem: ProblemCase, start: Start, rounds: int, replication: int
-) -> list[int]:
+def oracle_pulls(policy: PolicyCase, problem: ProblemCase, start: Start, rounds: int, replication: int) -> list[int]:
     noise = policy_noise(policy.policy.noise, replication, rounds, problem.problem.arms)
     luck = problem_luck(problem.problem, replication, rounds)
     ties = naive.words(SEED, replication, 2)
@@ -166,7 +165,7 @@ def bernoulli_b(means: Sequence[float], rounds: int) -> Callable[[int, I64, np.r
 
     def reward(t: int, arm: I64, random: np.random.Generator) -> F64:
         paid = random.random(arm.size) < np.array(means)[arm]
-        return (paid & ((arm != 0) | (t > rounds))).astype(float)
+        return np.where(paid & ((arm != 0) | (t > rounds)), 1.0, 0.0)
 
     return reward
 

@@ -58,18 +58,20 @@ class Plan:
 
 
 def grid(points: int) -> tuple[float, ...]:
-    """C² from 10⁻³ to 10², evenly on a logarithmic scale, and the suggested 1/4."""
-    return tuple(sorted({SUGGESTED, *np.geomspace(1e-3, 1e2, points).round(12).tolist()}))
+    """C² from 10⁻³ to 10², evenly on a logarithmic scale on either side of the suggested 1/4."""
+    below = round((points - 1) * np.log(SUGGESTED / 1e-3) / np.log(1e2 / 1e-3))
+    left, right = np.geomspace(1e-3, SUGGESTED, below + 1), np.geomspace(SUGGESTED, 1e2, points - below)
+    return tuple(float(f"{c2:.3g}") for c2 in [*left, *right[1:]])
 
 
 def full_plan(replications: int = 64, seed: int = 2017) -> Plan:
     """The paper's size: 10⁶ rounds."""
-    return Plan(PAPER_HORIZON, replications, grid(16), seed)
+    return Plan(PAPER_HORIZON, replications, grid(17), seed)
 
 
 def quick_plan(replications: int = 32, seed: int = 2017) -> Plan:
     """A fifth of the rounds and half of the grid."""
-    return Plan(PAPER_HORIZON // 5, replications, grid(8), seed)
+    return Plan(PAPER_HORIZON // 5, replications, grid(9), seed)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from rightarm.lab.figure1 import SUGGESTED, Plan, Points
+from rightarm.lab.figure1 import GAP, SUGGESTED, Plan, Points
 from rightarm.simulation.figure import NORMAL_95
 
 # Okabe and Ito's colours; solid lines for what the paper recommends, broken ones for Boltzmann exploration.
@@ -35,10 +35,11 @@ def draw(points: Points, plan: Plan, *paths: Path) -> None:
             axes.fill_between(c2, mean - half, mean + half, color=style["color"], alpha=0.2, linewidth=0)
         axes.axvline(SUGGESTED, color="black", linestyle=":", linewidth=1.2)
         axes.axhline(plan.uniform, color="gray", linewidth=0.8)
-        axes.annotate("uniform choice", (plan.grid[0], plan.uniform), (4, -10), textcoords="offset points", fontsize=8)
+        where = {"xytext": (-4, 3), "textcoords": "offset points", "ha": "right", "fontsize": 8, "color": "dimgray"}
+        axes.annotate("uniform choice", (plan.grid[-1], plan.uniform), **where)
         axes.set_xscale("log")
         axes.set_xlim(plan.grid[0], plan.grid[-1])
-        axes.set_ylim(bottom=0)
+        axes.set_ylim(0, 1.05 * GAP * plan.horizon)
         axes.set_xlabel("$C^2$")
         axes.set_title(title)
         axes.grid(alpha=0.25)

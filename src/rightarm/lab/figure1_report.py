@@ -23,12 +23,12 @@ class Claim:
 
 def difference(x: Point, y: Point) -> float:
     """How much larger the first mean is, in standard errors (taken as independent, which errs on the safe side)."""
-    spread = math.hypot(x.error, y.error)
-    return (x.mean - y.mean) / spread if spread else math.copysign(math.inf, x.mean - y.mean) * (x.mean != y.mean)
+    spread, apart = math.hypot(x.error, y.error), x.mean - y.mean
+    return apart / spread if spread else math.copysign(math.inf, apart) if apart else 0.0
 
 
 def _at(point: Point) -> str:
-    return f"{point.algorithm} at C² = {point.c2:.3g} has {point.text}"
+    return f"{point.algorithm} at C² = {point.c2:.3g}: {point.text}"
 
 
 def claims(points: Points, plan: Plan) -> list[Claim]:
@@ -43,23 +43,23 @@ def claims(points: Points, plan: Plan) -> list[Claim]:
         Claim(
             "Some variants of Boltzmann exploration may do reasonably well in (a) when the parameter is chosen luckily",
             lucky.mean + CERTAIN * lucky.error < plan.uniform,
-            f"the best is {_at(lucky)}, a uniform choice has {plan.uniform:.0f}",
+            f"the best is {_at(lucky)}; a uniform choice: {plan.uniform:.0f}",
         ),
         Claim(
             "All standard versions of Boltzmann exploration fail in (b)",
             unlucky.mean + CERTAIN * unlucky.error > well,
-            f"the best is {_at(unlucky)}, a uniform choice has {plan.uniform:.0f}",
+            f"the best is {_at(unlucky)}; a uniform choice: {plan.uniform:.0f}",
         ),
         Claim(
             "UCB and BGE continue to perform well in (b)",
             max(bge["b"].mean, ucb["b"].mean) < well,
-            f"at their best, {_at(bge['b'])} and {_at(ucb['b'])}; in (a), {_at(bge['a'])} and {_at(ucb['a'])}",
+            f"at their best {_at(bge['b'])}, {_at(ucb['b'])}; in (a) {_at(bge['a'])}, {_at(ucb['a'])}",
         ),
         Claim(
             "BGE performs comparably to UCB, even slightly outperforming it",
             apart["a"] > -CERTAIN and apart["b"] > -CERTAIN,
             "; ".join(
-                f"({s}) {_at(bge[s])}, {_at(ucb[s])}: BGE's best is {'ahead' if apart[s] > 0 else 'behind'} by "
+                f"({s}) {_at(bge[s])}, {_at(ucb[s])}; BGE's best is {'ahead' if apart[s] > 0 else 'behind'} by "
                 f"{abs(apart[s]):.1f} standard errors"
                 for s in "ab"
             ),
@@ -70,9 +70,9 @@ def claims(points: Points, plan: Plan) -> list[Claim]:
             f"in (b) {_at(bge_there)}, {bge_there.mean / bge['b'].mean:.2f} times its own best",
         ),
         Claim(
-            "At C² = 1/4 itself BGE is at least level with UCB",
+            "It is comparable to UCB at C² = 1/4 itself (implied)",
             here < CERTAIN,
-            f"in (b) {_at(bge_there)} and {_at(ucb_there)}: BGE's regret is {here:+.1f} standard errors from UCB's",
+            f"in (b) {_at(bge_there)}, {_at(ucb_there)}; BGE's regret is {here:+.1f} standard errors from UCB's",
         ),
     ]
 
@@ -85,7 +85,7 @@ def report(points: Points, plan: Plan) -> str:
     ]
     made = ", ".join(f"{name} {version}" for name, version in versions().items())
     small = (
-        f"This is a smaller version; the paper's statements are about T = {PAPER_HORIZON:,}." if plan.smaller else ""
+        f" This is a smaller version; the paper's statements are about T = {PAPER_HORIZON:,}." if plan.smaller else ""
     )
     sections = [
         "# Figure 1 of “Boltzmann Exploration Done Right”",
@@ -95,7 +95,7 @@ def report(points: Points, plan: Plan) -> str:
         f"{GAP * plan.horizon:.0f}.",
         "![Figure 1](figure1.png)",
         "## What the paper's text says, and what is measured",
-        f"“Well” means less than half of a uniform choice's regret, a difference as {CERTAIN:.0f} standard errors. "
+        f"“Well” means less than half of a uniform choice's regret, a difference as {CERTAIN:.0f} standard errors."
         f"{small}",
         "\n".join(["| statement | measured | numbers: mean regret (standard error) |", "| --- | --- | --- |", *tested]),
         "## All points",

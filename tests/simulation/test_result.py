@@ -1,0 +1,192 @@
+"""Results: what they say, and that saving, loading and repeating them gives them back."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import rightarm as ra
+from cases import POLICIES, cautious, cooling, restless
+
+
+def simulated(**changes: Any) -> ra.Result:
+    policies = [ra.UCB(C=0.5), ra.BoltzmannGumbel(C=0.5), ra.Boltzmann(cooling), cautious(C=0.1)]
+    problem = restless([0.2, 0.5, 0.3]).corrupted(1, rounds=10).corrupted(2, pulls=3, reward=0.5)
+    return ra.simulate(policies, problem, **{"horizon": 300, "replications": 20, "seed": 2**100 + 1} | changes)
+
+
+STARTED = {"pulls": [10, 0, 3], "means": [0.25, 0.0, 0.5]}
+RESULTS = {
+    "plain": {},
+    "from statistics": STARTED,
+    "one replication": {"replications": 1},
+    "one round": {"horizon": 1},
+    "own checkpoints": {"checkpoints": [7, 100]},
+}
+every_result = pytest.mark.parametrize("settings", RESULTS.values(), ids=RESULTS)
+
+
+def assert_equal(first: ra.Result, second: ra.Result) -> None:
+    assert first.labels == second.labels
+    assert json.dumps(first.specification) == json.dumps(second.specification)
+    for ours, theirs in zip(arrays(first), arrays(second), strict=True):
+        assert ours.dtype == theirs.dtype
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def arrays(result: ra.Result) -> list[Any]:
+    return [result.rounds, result.regret, result.pulls]
+
+
+@every_result
+def test_saved_and_loaded(settings: dict[str, Any], tmp_path: Path) -> None:
+    result = simulated(**settings)
+    path = result.save(tmp_path / "result.parquet")
+    loaded = ra.Result.load(path)
+    assert_equal(loaded, result)
+    assert loaded.policies == result.policies
+    assert loaded.problem == result.problem
+    assert loaded.seed == result.seed == 2**100 + 1
+    assert os.listdir(tmp_path) == ["result.parquet"]
+
+
+@every_result
+def test_repeated(settings: dict[str, Any], tmp_path: Path) -> None:
+    """Also from a file, with nothing but what it holds."""
+    result = simulated(**settings)
+    assert_equal(result.repeat(), result)
+    assert_equal(ra.Result.load(result.save(tmp_path / "r")).repeat(workers=1), result)
+
+
+def test_repeated_with_changes() -> None:
+    result = simulated(replications=5)
+    more = result.repeat(replications=20)
+    assert more.regret.shape[1] == 20
+    np.testing.assert_array_equal(more.regret[:, :5], result.regret)
+    assert (result.repeat(seed=1).regret != result.regret).any()
+
+
+def test_a_file_is_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "result.parquet"
+    simulated(replications=2).save(path)
+    new = simulated(replications=3)
+    assert new.save(str(path)) == path
+    assert_equal(ra.Result.load(str(path)), new)
+
+
+def test_the_file_is_for_others_too(tmp_path: Path) -> None:
+    """A row for each policy and replication, readable without us."""
+    result = simulated()
+    frame = pl.read_parquet(result.save(tmp_path / "result.parquet"))
+    assert frame["policy"].unique(maintain_order=True).to_list() == list(result.labels)
+    assert frame["replication"].to_list() == [*range(20)] * 4
+    np.testing.assert_array_equal(frame["regret"].to_numpy()[25], result.regret[1, 5])
+
+
+def test_files_that_are_no_results(tmp_path: Path) -> None:
+    foreign = tmp_path / "foreign.parquet"
+    pl.DataFrame({"x": [1, 2]}).write_parquet(foreign)
+    with pytest.raises(ValueError, match=r"foreign\.parquet is not a result of rightarm"):
+        ra.Result.load(foreign)
+    later = tmp_path / "later.parquet"
+    pl.DataFrame({"x": [1]}).write_parquet(later, metadata={"rightarm": '{"format": 999}'})
+    with pytest.raises(ValueError, match=r"later\.parquet was written in another format"):
+        ra.Result.load(later)
+    with pytest.raises(FileNotFoundError, match=r"nowhere\.parquet"):
+        ra.Result.load(tmp_path / "nowhere.parquet")
+
+
+# Summaries.
+
+
+def hand_made() -> ra.Result:
+    """Two policies, four replications, arms with gaps 0 and 1: every figure can be checked by hand."""
+    result = ra.simulate([ra.UCB(1.0), ra.UCB(2.0)], ra.Deterministic([1.0, 0.0]), horizon=10, replications=4, seed=1)
+    lost = np.array([[1, 2, 3, 6], [5, 5, 5, 5]])
+    pulls = np.stack([10 - lost, lost], axis=2)
+    regret = np.concatenate([np.zeros((2, 4, len(result.rounds) - 1)), lost[:, :, None].astype(float)], axis=2)
+    return ra.Result(result.labels, result.rounds, regret, pulls, result.specification)
+
+
+def test_table() -> None:
+    first, second = hand_made().table()
+    assert first["policy"] == "UCB(1)"
+    assert first["regret"] == 3.0
+    assert first["standard error"] == pytest.approx(math.sqrt((4 + 1 + 0 + 9) / 3 / 4))
+    assert [first[f"{q}% quantile"] for q in (5, 50, 95)] == pytest.approx([1.15, 2.5, 5.55])
+    assert first["pulls of the best arm"] == pytest.approx(0.7)
+    assert (second["regret"], second["standard error"], second["pulls of the best arm"]) == (5.0, 0.0, 0.5)
+
+
+def test_summary_is_the_table() -> None:
+    result = hand_made()
+    assert result.summary().to_dicts() == result.table()
+
+
+def test_one_replication_has_no_standard_error() -> None:
+    result = simulated(replications=1)
+    assert all(math.isnan(row["standard error"]) for row in result.table())
+    assert "nan" in str(result)
+
+
+def test_text() -> None:
+    result = hand_made()
+    head, titles, *rows = str(result).splitlines()
+    assert head == "Deterministic(mean=[1.0, 0.0]): regret after 10 rounds, 4 replications"
+    assert titles.split()[:2] == ["policy", "regret"]
+    assert [row.split()[:2] for row in rows] == [["UCB(1)", "3"], ["UCB(2)", "5"]]
+    assert len({len(line) for line in (titles, *rows)}) == 1, "columns stand under their titles"
+    assert repr(result) == "<Result: UCB(1), UCB(2); 4 replications, 10 rounds, seed 1>"
+
+
+def test_what_computed_it_is_told() -> None:
+    specification = simulated(replications=1, horizon=1).specification
+    assert set(specification["versions"]) >= {"rightarm", "numpy", "numba", "python"}
+    assert specification["versions"]["numpy"] == np.__version__
+
+
+def test_policies_of_ones_own_must_be_found_again(tmp_path: Path) -> None:
+    local: Callable[..., Any] = ra.policy(lambda mean: mean)
+    result = ra.simulate(local(), ra.Bernoulli([0.5, 0.4]), horizon=5, replications=2, seed=1)
+    loaded = ra.Result.load(result.save(tmp_path / "r.parquet"))
+    np.testing.assert_array_equal(loaded.regret, result.regret)
+    with pytest.raises(ValueError, match="<lambda> cannot be imported here"):
+        loaded.repeat()
+
+
+# Figures.
+
+
+@pytest.mark.parametrize(
+    ("ending", "head"), [("png", b"\x89PNG\r\n\x1a\n"), ("svg", b"<?xml"), ("pdf", b"%PDF-")], ids=["png", "svg", "pdf"]
+)
+def test_figures(ending: str, head: bytes, tmp_path: Path) -> None:
+    path = simulated().plot(tmp_path / f"regret.{ending}")
+    assert path.read_bytes().startswith(head)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"replications": 1}, {"horizon": 1}, STARTED], ids=["replication", "round", "start"]
+)
+@pytest.mark.parametrize("log", [False, True])
+def test_figures_of_little(settings: dict[str, Any], log: bool, tmp_path: Path) -> None:
+    """One replication, one round, regret that begins with zeros: no warning, and a picture."""
+    path = simulated(**settings).plot(tmp_path / "regret.svg", title="Little", log=log)
+    assert "<!-- Little -->" in path.read_text()
+
+
+def test_a_figure_has_a_curve_for_each_policy(tmp_path: Path) -> None:
+    many = [case.policy for case in POLICIES.values()]
+    result = ra.simulate(many, ra.Bernoulli([0.5, 0.6]), horizon=100, replications=3, seed=1)
+    text = result.plot(tmp_path / "regret.svg").read_text()
+    assert text.count('id="line2d_') >= len(many)
+    with pytest.raises(ValueError, match="xyz"):
+        result.plot(tmp_path / "regret.xyz")
