@@ -12,6 +12,7 @@ import functools
 import hashlib
 import os
 import sys
+import tempfile
 import threading
 import types
 from collections.abc import Callable, Iterator
@@ -35,15 +36,19 @@ class Kernel:
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
+        self.dispatcher: Any = None
         functools.update_wrapper(self, function)
 
-    @functools.cached_property
+    @property
     def compiled(self) -> Any:
-        """Numba's dispatcher."""
-        import numba
+        """Numba's dispatcher; one for all threads, or each would compile."""
+        with _lock:
+            if self.dispatcher is None:
+                import numba
 
-        with _lock, _cache_directory():
-            return numba.njit(cache=True, **OPTIONS)(_with_compiled_names(self.function))
+                with _cache_directory():
+                    self.dispatcher = numba.njit(cache=True, **OPTIONS)(_with_compiled_names(self.function))
+        return self.dispatcher
 
     def __call__(self, *arguments: Any) -> Any:
         return self.compiled(*arguments)
@@ -103,8 +108,10 @@ bits_of_float = MachineOperation(lambda: _build_bitcast("float32", "uint32"))
 _pointers: dict[str, Any] = {}
 
 
-def pointer(template: Callable[..., None], signature: str, **names: Callable[..., Any]) -> Any:
+def pointer(subject: str, template: Callable[..., None], signature: str, **names: Callable[..., Any]) -> Any:
     """Compile ``template``, with ``names`` in place of its globals, to a C function that others reach by its address.
+
+    ``subject`` is what an error speaks of.
 
     Whoever calls it is compiled once for the signature, whatever formula stands behind it. The machine code is kept
     on disk under a fingerprint of all the code that went in, so an edited formula is never mistaken for the old one.
@@ -116,10 +123,13 @@ def pointer(template: Callable[..., None], signature: str, **names: Callable[...
 
             special = _copy(template, template.__globals__ | names)
             special.__qualname__ = f"{template.__name__}_{key}"
-            with _cache_directory():
-                _pointers[key] = numba.cfunc(signature, cache=True, error_model=OPTIONS["error_model"])(
-                    _with_compiled_names(special)
-                )
+            function = _with_compiled_names(special)
+            try:
+                with _cache_directory():
+                    made = numba.cfunc(signature, cache=True, error_model=OPTIONS["error_model"])(function)
+            except numba.core.errors.NumbaError as error:
+                raise TypeError(f"{subject} cannot be compiled: it must work on single numbers too. {error}") from error
+            _pointers[key] = made
         return _pointers[key]
 
 
@@ -136,8 +146,9 @@ def _copy(
     code: types.CodeType | None = None,
     closure: tuple[types.CellType, ...] | None = None,
 ) -> types.FunctionType:
+    defaults = function.__defaults__ if code is None else None
     copy = types.FunctionType(
-        code or function.__code__, namespace, function.__name__, closure=closure or function.__closure__
+        code or function.__code__, namespace, function.__name__, defaults, closure or function.__closure__
     )
     copy.__qualname__, copy.__module__ = function.__qualname__, function.__module__
     return copy
@@ -193,7 +204,7 @@ def _tokens(value: Any, seen: set[int]) -> Iterator[str]:
     elif isinstance(value, types.FunctionType):
         if id(value) not in seen:
             seen.add(id(value))
-            yield from _tokens(value.__code__, seen)
+            yield from _tokens((value.__code__, value.__defaults__ or ()), seen)
             yield from _tokens(tuple(_globals_used(value).items()), seen)
             yield from _tokens(tuple(cell.cell_contents for cell in value.__closure__ or ()), seen)
     elif isinstance(value, types.ModuleType):
@@ -232,7 +243,13 @@ def cache_directory() -> Path:
         root = Path(os.environ.get("LOCALAPPDATA", Path.home())) / "rightarm"
     else:
         root = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "rightarm"
-    return root / source_hash()
+    folder = root / source_hash()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / ".writable").touch()
+    except OSError:  # a home that cannot be written to: compile anew in every process rather than fail
+        return Path(tempfile.mkdtemp(prefix="rightarm-"))
+    return folder
 
 
 @functools.cache

@@ -277,7 +277,8 @@ def compiled_reward(problem: Problem) -> tuple[Any, NDArray[np.float64]]:
     parameters = [f"numbers[{i}, arm]" for i in range(len(problem.values))]
     expression = f"formula({', '.join([*problem.family.inputs, *parameters])})"
     functions = {"formula": positional(problem.family.function)}
+    subject = f"the problem {problem.family.name}"
     function = pointer(
-        reward_lanes, REWARD, reward=define("reward", "t, pulls, arm, u, w, numbers", expression, functions)
+        subject, reward_lanes, REWARD, reward=define("reward", "t, pulls, arm, u, w, numbers", expression, functions)
     )
     return function, np.array(list(problem.values.values()), dtype=np.float64)

@@ -45,7 +45,11 @@ class Policy(Formula):
         >>> UCB(C=1.0).scores(round=3, pulls=[1, 1], means=[0.0, 1.0]).round(3)
         array([1.048, 2.048])
         """
-        return self._scores(float(round), pulls, means, z, np.size(means))
+        pulls, means = check_statistics(pulls, means)
+        check_count("round", round)
+        if not pulls.all():
+            raise ValueError(f"pulls must be at least 1 for every arm, got {pulls.tolist()}")
+        return self._scores(float(round), pulls, means, z, means.size)
 
     def _scores(self, t: float, pulls: ArrayLike, means: ArrayLike, z: ArrayLike, arms: int) -> NDArray[np.float64]:
         pulls, means = np.asarray(pulls, dtype=float), np.asarray(means, dtype=float)
@@ -244,6 +248,7 @@ def compiled_policy(policy: Policy) -> tuple[Any, Any, NDArray[np.float64]]:
     }
     per_unit = define("unit", "", f"{1 / FAR}" if policy.steady else "1.0", {})
     by_arm = policy.steady or policy.clocked
-    scores = pointer(score_block, SCORE, **(blank if by_arm else made))
-    affine = pointer(affine_lanes, AFFINE, unit=per_unit, **(made if by_arm else blank))
+    subject = f"the policy {policy.family.name}"
+    scores = pointer(subject, score_block, SCORE, **(blank if by_arm else made))
+    affine = pointer(subject, affine_lanes, AFFINE, unit=per_unit, **(made if by_arm else blank))
     return scores, affine, np.array(parts.numbers, dtype=float)

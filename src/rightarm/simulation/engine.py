@@ -23,7 +23,7 @@ SLICE = 8_000_000  # arm-rounds between two looks at the clock: some hundredths 
 @functools.cache
 def compiled_law(law: noise.Law) -> Any:
     """The law as a compiled function from words to draws."""
-    return pointer(noise.fill, noise.FILL, quantile=type(law).quantile)
+    return pointer(f"the noise {law}", noise.fill, noise.FILL, quantile=type(law).quantile)
 
 
 @dataclass(frozen=True)
