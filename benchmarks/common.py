@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import rightarm as ra
 from benchmarks.peers import PARAMETERS, bernoulli_means
@@ -19,12 +20,16 @@ POLICIES: dict[str, Policy] = {
 TITLES = {"bge": "BGE", "belog": "BE-log", "ucb": "UCB"}
 
 
-def rightarm_ns(policy: Policy, arms: int, horizon: int, replications: int, seed: int = 1) -> float:
-    """CPU nanoseconds per round and replication of our engine on one core, compilation excluded."""
+def rightarm_ns(policy: Policy, arms: int, horizon: int, replications: int, all_known: bool = False) -> float:
+    """CPU nanoseconds per round and replication of our engine on one core, compilation excluded.
+
+    With ``all_known`` every arm was pulled once before, so that no round is a first pull, which costs less.
+    """
     problem = ra.Bernoulli(bernoulli_means(arms))
-    ra.simulate(policy, problem, horizon=1, replications=1, seed=seed, workers=1)
+    before: dict[str, Any] = {"pulls": [1] * arms, "means": bernoulli_means(arms)} if all_known else {}
+    ra.simulate(policy, problem, horizon=1, replications=1, seed=1, workers=1)
     start = time.process_time()
-    ra.simulate(policy, problem, horizon=horizon, replications=replications, seed=seed, workers=1)
+    ra.simulate(policy, problem, horizon=horizon, replications=replications, seed=1, workers=1, **before)
     return 1e9 * (time.process_time() - start) / (horizon * replications)
 
 

@@ -5,6 +5,7 @@ CPU nanoseconds per round and replication, the least of several measurements, an
 
 from __future__ import annotations
 
+import functools
 import json
 import shutil
 import subprocess
@@ -42,6 +43,17 @@ def c_ns(program: Path, policy: str, arms: int) -> float:
     return float(json.loads(output)["ns_per_round"])
 
 
+@functools.cache
+def has_smpybandits() -> bool:
+    """Whether it can be installed here."""
+    try:
+        smpybandits.install(CACHE / "smpybandits")
+    except RuntimeError as error:
+        print(f"{error}\nSMPyBandits is left out")
+        return False
+    return True
+
+
 def peers(policy: str, arms: int, program: Path | None) -> dict[str, float]:
     """Nanoseconds of each peer that can be run here."""
     measures: dict[str, tuple[int, Callable[[], float]]] = {
@@ -52,7 +64,7 @@ def peers(policy: str, arms: int, program: Path | None) -> dict[str, float]:
         measures["C, AVX2"] = (3, lambda: c_ns(program, policy, arms))
         if policy == "ucb":
             measures["C, root per arm"] = (3, lambda: c_ns(program, "ucb-sqrt", arms))
-    if policy == "bge":
+    if policy == "bge" and has_smpybandits():
         measures["SMPyBandits"] = (2, lambda: smpybandits.run(arms, 10_000, 5, CACHE / "smpybandits")[0])
     return {name: best_of(times, measure) for name, (times, measure) in measures.items()}
 

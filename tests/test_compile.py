@@ -73,12 +73,18 @@ def test_a_new_formula_compiles() -> None:
 
 def policy_from(expression: str, **names: Any) -> Any:
     """A policy of the user's own from source text, in a namespace of its own, always under the same name."""
-    namespace: dict[str, Any] = {"np": np, "ra": ra, **names}
+    namespace: dict[str, Any] = {"__name__": __name__, "np": np, "ra": ra, **names}
     source = (
         f"@ra.policy(noise=ra.noise.Gumbel())\ndef edited(pulls, mean, z):\n    return {expression} + 0 * z * pulls"
     )
     exec(source, namespace)
     return namespace["edited"]()
+
+
+def problem_from(expression: str, **names: Any) -> Any:
+    namespace: dict[str, Any] = {"__name__": __name__, "ra": ra, **names}
+    exec(f"@ra.problem(mean=lambda p: p)\ndef edited(u, *, p):\n    return {expression}", namespace)
+    return namespace["edited"]([0.5, 0.4])
 
 
 def scale(x: float) -> Any:
@@ -146,11 +152,12 @@ def test_fingerprint_tells_values_apart(first: Any, second: Any) -> None:
 
 SCRIPT = """
     import json, sys
+    sys.path.insert(0, sys.argv[2])
     from numba.core import event
     with event.install_recorder("numba:run_pass") as recorder:
         import rightarm as ra
         from formula import wobbly
-        policy, problem = wobbly(C=float(sys.argv[1])), ra.Bernoulli([0.4, 0.6])
+        policy, problem = wobbly(C=float(sys.argv[1])), ra.Deterministic([0.25, 0.75])
         result = ra.simulate(policy, problem, horizon=200, replications=2, seed=1)
     print(json.dumps({"passes": len(recorder.buffer), "pulls": result.pulls.tolist()}))
 """
@@ -184,7 +191,7 @@ def test_a_second_process_compiles_nothing(tmp_path: Path) -> None:
     """Nor with other parameters; but with a formula that was edited meanwhile it does, and plays the new one."""
 
     def run(C: str) -> Any:
-        return json.loads(run_python(SCRIPT, C, RIGHTARM_CACHE_DIR=str(tmp_path / "cache"), PYTHONPATH=str(tmp_path)))
+        return json.loads(run_python(SCRIPT, C, str(tmp_path), RIGHTARM_CACHE_DIR=str(tmp_path / "cache")))
 
     def write(shift: float, sign: int) -> None:
         (tmp_path / "formula.py").write_text(textwrap.dedent(FORMULA.format(shift=shift, sign=sign)))
@@ -198,6 +205,18 @@ def test_a_second_process_compiles_nothing(tmp_path: Path) -> None:
     edited = run("1.0")
     assert edited["passes"] > 0
     assert np.array(first["pulls"])[..., 1].min() > 100 > np.array(edited["pulls"])[..., 1].max()
+
+
+def test_a_formula_may_move_to_another_file(tmp_path: Path) -> None:
+    """Its machine code is found again, and does not ask for the old file."""
+    code = textwrap.dedent(FORMULA.format(shift=np.random.default_rng().random(), sign=1))  # no cache has seen it yet
+    pulls = []
+    for name in ("old", "new"):
+        (tmp_path / f"{name}.py").write_text(code)
+        script = SCRIPT.replace("from formula", f"from {name}")
+        pulls.append(json.loads(run_python(script, "1.0", str(tmp_path)))["pulls"])
+        (tmp_path / f"{name}.py").unlink()
+    assert pulls[0] == pulls[1]
 
 
 def test_import_is_light() -> None:
@@ -226,6 +245,25 @@ def test_cache_directory_is_where_it_was_asked_for(tmp_path: Path) -> None:
             check=True,
         )
         assert Path(done.stdout.strip()) == tmp_path / "rightarm" / asked.name
+
+
+def test_a_cache_that_cannot_be_written_is_done_without(tmp_path: Path) -> None:
+    """A file stands where the folder should be."""
+    (tmp_path / "file").write_text("")
+    code = "from rightarm.compile import cache_directory; print(cache_directory())"
+    folder = Path(run_python(code, RIGHTARM_CACHE_DIR=str(tmp_path / "file"), TMPDIR=str(tmp_path)).strip())
+    assert folder.is_dir()
+    assert folder.parent == tmp_path
+
+
+def test_a_formula_that_does_not_compile_is_named() -> None:
+    class Thing:
+        value = 1.0
+
+    with pytest.raises(TypeError, match="the policy edited cannot be compiled"):
+        play(policy_from("mean * thing.value", thing=Thing()), ra.Bernoulli([0.5, 0.4]))
+    with pytest.raises(TypeError, match="the problem edited cannot be compiled"):
+        play(ra.UCB(1.0), problem_from("u * thing.value * p", thing=Thing()))
 
 
 # The machine operations.

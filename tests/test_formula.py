@@ -245,9 +245,9 @@ def test_decorators_refuse(make: Any, message: str) -> None:
 
 @pytest.mark.parametrize("family", [ra.UCB, ra.constant, ra.Bernoulli])
 def test_arguments_that_do_not_fit(family: Any) -> None:
-    for call in (lambda: family(), lambda: family(1.0, 2.0, 3.0), lambda: family(wrong=1.0)):
+    for arguments, keywords in (((), {}), ((1.0, 2.0, 3.0), {}), ((), {"wrong": 1.0})):
         with pytest.raises(TypeError, match=rf"^{family.name}\(.*\): .*argument"):
-            call()
+            family(*arguments, **keywords)
 
 
 # Parameters and the formula's own attributes.

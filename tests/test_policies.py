@@ -69,6 +69,27 @@ def test_a_shift_of_all_means_changes_no_choice(case: PolicyCase, state: Any, sh
     assert choices[0] == choices[1]
 
 
+# What the simulator makes use of: scores that are location + scale·z.
+
+AFFINE = {
+    "location alone": ("mean + 0 * z", True),
+    "a scale of its own": ("mean + z / np.sqrt(pulls)", True),
+    "a tiny scale": ("1e6 + mean + 1e-9 * z", True),
+    "squashed": ("mean + np.tanh(z)", False),
+    "squared": ("mean + 1e-3 * z**2", False),
+    "cut off above": ("mean + np.minimum(z, 8.0)", False),
+    "cut off below": ("mean + np.maximum(z, -4.0)", False),
+}
+
+
+@pytest.mark.parametrize(("expression", "affine"), AFFINE.values(), ids=AFFINE)
+@pytest.mark.parametrize("law", [ra.noise.Gumbel(), ra.noise.Gaussian()], ids=str)
+def test_affine(law: ra.noise.Law, expression: str, affine: bool) -> None:
+    """Wherever the noise may fall."""
+    policy = ra.policy(noise=law)(eval(f"lambda pulls, mean, z: {expression}"))()
+    assert policy.affine == policy.steady == affine
+
+
 # Temperatures, by the definitions of sections 3 and 6.
 
 SCHEDULES = {
@@ -277,6 +298,10 @@ REFUSED = {
     "function of x": Row(lambda: ra.Boltzmann(lambda x: 1.0), TypeError, "unknown input 'x'"),
     "round 0": Row(choose(round=0), ValueError, "round must be a whole number of at least 1, got 0"),
     "round 1.5": Row(choose(round=1.5), ValueError, "round must be a whole number of at least 1, got 1.5"),
+    "score of no pulls": Row(
+        lambda: ra.UCB(1.0).scores(9, [4, 0], [0.5, 0.4]), ValueError, r"pulls must be at least 1.*got \[4.0, 0.0\]"
+    ),
+    "score at 0": Row(lambda: ra.UCB(1.0).scores(0, [4], [0.5]), ValueError, "round must be a whole number.*got 0"),
     "pulls -1": Row(choose(pulls=[4, -1]), ValueError, r"pulls must be whole numbers from 0 on, got \[4.0, -1.0\]"),
     "pulls 0.5": Row(choose(pulls=[4, 0.5]), ValueError, r"pulls must be whole numbers from 0 on, got \[4.0, 0.5\]"),
     "pulls nan": Row(

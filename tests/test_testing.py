@@ -25,7 +25,7 @@ def test_scores_that_depend_on_the_order_of_arms() -> None:
     def partial(mean):  # type: ignore[no-untyped-def]
         return mean + np.arange(np.size(mean))
 
-    with pytest.raises(AssertionError, match="partial.*order"):
+    with pytest.raises(AssertionError, match=r"partial.*order"):
         check_policy(partial())
 
 
@@ -34,7 +34,7 @@ def test_scores_that_are_not_finite() -> None:
     def boundless(pulls, mean):  # type: ignore[no-untyped-def]
         return mean + np.where(pulls < 500, np.inf, 0.0)
 
-    with pytest.raises(AssertionError, match="boundless.*not finite"):
+    with pytest.raises(AssertionError, match=r"boundless.*not finite"):
         check_policy(boundless())
 
 
@@ -43,5 +43,5 @@ def test_a_mean_that_is_not_the_rewards() -> None:
     def boastful(u, *, p: float):  # type: ignore[no-untyped-def]
         return 1.0 * (u < p)
 
-    with pytest.raises(AssertionError, match="boastful.*arm 0 pays.*mean is said to be 0.51"):
+    with pytest.raises(AssertionError, match=r"boastful.*arm 0 pays.*mean is said to be 0.51"):
         check_problem(boastful([0.5]))

@@ -1,6 +1,7 @@
 """rightarm: multi-armed bandits around "Boltzmann Exploration Done Right". The public names, and nothing else."""
 
 from rightarm import noise
+from rightarm.formula import Count, NonNegative, Positive, Probability
 from rightarm.policies import (
     UCB,
     Boltzmann,
@@ -25,9 +26,13 @@ __all__ = [
     "Bernoulli",
     "Boltzmann",
     "BoltzmannGumbel",
+    "Count",
     "Deterministic",
     "Gaussian",
+    "NonNegative",
     "Policy",
+    "Positive",
+    "Probability",
     "Problem",
     "Result",
     "Schedule",

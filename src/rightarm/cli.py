@@ -66,8 +66,12 @@ def figure1(
 
     make = lab.quick_plan if quick else lab.full_plan
     plan = make(seed=seed) if replications is None else make(replications, seed)
-    with bar("Figure 1", sum(job.rounds for job in lab.jobs(plan))) as on_rounds:
-        points = lab.compute(plan, output, workers or available_cores(), on_rounds)
+    try:
+        with bar("Figure 1", sum(job.rounds for job in lab.jobs(plan))) as on_rounds:
+            points = lab.compute(plan, output, workers or available_cores(), on_rounds)
+    except KeyboardInterrupt:
+        typer.echo("stopped; what was finished is kept, and the same command goes on from there", err=True)
+        raise typer.Exit(130) from None
     lab.write_csv(points, output / "figure1.csv")
     draw(points, plan, output / "figure1.png", output / "figure1.svg")
     (output / "report.md").write_text(report(points, plan), encoding="utf-8")
@@ -82,7 +86,5 @@ def main() -> None:
     """The program's entry."""
     try:
         app()
-    except KeyboardInterrupt:
-        sys.exit("stopped; what was finished is kept")
     except OSError as error:  # an unwritable folder, a full disk
         sys.exit(f"rightarm: {error}")

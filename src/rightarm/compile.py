@@ -8,6 +8,7 @@ formula and reached through a function pointer of one fixed signature).
 from __future__ import annotations
 
 import contextlib
+import dis
 import functools
 import hashlib
 import os
@@ -74,6 +75,19 @@ class MachineOperation:
         raise TypeError("this operation exists in compiled code only")
 
 
+@functools.cache
+def _teach_clip() -> None:
+    """Numba knows np.clip for arrays only; formulas need it for single numbers."""
+    from numba import types as numba_types
+    from numba.extending import overload
+
+    @overload(np.clip)
+    def clip(a: Any, a_min: Any, a_max: Any) -> Any:
+        if all(isinstance(kind, numba_types.Number) for kind in (a, a_min, a_max)):
+            return lambda a, a_min, a_max: np.minimum(np.maximum(a, a_min), a_max)
+        return None
+
+
 def _build_fma() -> Any:
     from numba.extending import intrinsic
 
@@ -121,6 +135,7 @@ def pointer(subject: str, template: Callable[..., None], signature: str, **names
         if key not in _pointers:
             import numba
 
+            _teach_clip()
             special = _copy(template, template.__globals__ | names)
             special.__qualname__ = f"{template.__name__}_{key}"
             function = _with_compiled_names(special)
@@ -128,7 +143,10 @@ def pointer(subject: str, template: Callable[..., None], signature: str, **names
                 with _cache_directory():
                     made = numba.cfunc(signature, cache=True, error_model=OPTIONS["error_model"])(function)
             except numba.core.errors.NumbaError as error:
-                raise TypeError(f"{subject} cannot be compiled: it must work on single numbers too. {error}") from error
+                reason = next((line for line in str(error).splitlines() if line.strip()), "")
+                raise TypeError(
+                    f"{subject} cannot be compiled; it must work on single numbers too: {reason}"
+                ) from error
             _pointers[key] = made
         return _pointers[key]
 
@@ -174,23 +192,39 @@ def _compiled(value: Any) -> Any:
 
 def _globals_used(function: Callable[..., Any]) -> dict[str, Any]:
     available = function.__globals__
-    return {name: available[name] for name in sorted(_names(function.__code__)) if name in available}
+    return {name: available[name] for name in sorted(_global_names(function.__code__)) if name in available}
 
 
-def _names(code: types.CodeType) -> set[str]:
-    inner = [_names(constant) for constant in code.co_consts if isinstance(constant, types.CodeType)]
+def _global_names(code: types.CodeType) -> set[str]:
+    """The names that the code looks up in its module; `log` in `np.log` is not one of them."""
+    own = {step.argval for step in dis.get_instructions(code) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+    return own.union(*(_global_names(inner) for inner in code.co_consts if isinstance(inner, types.CodeType)))
+
+
+def _all_names(code: types.CodeType) -> set[str]:
+    inner = (_all_names(constant) for constant in code.co_consts if isinstance(constant, types.CodeType))
     return set(code.co_names).union(*inner)
+
+
+def draws_random_numbers(function: Callable[..., Any]) -> bool:
+    """Whether a formula reaches for NumPy's or Python's own random numbers, which no seed of ours would govern."""
+    used = _globals_used(function).values()
+    modules = {value.__name__ for value in used if isinstance(value, types.ModuleType)}
+    return bool(modules & {"random", "numpy.random"}) or (
+        "numpy" in modules and "random" in _all_names(function.__code__)
+    )
 
 
 def fingerprint(*parts: Any) -> str:
     """A name for code and constants: equal for equal behaviour, whatever file or process they live in."""
     digest = hashlib.sha256()
-    for token in _tokens(parts, seen=set()):
+    for token in _tokens(parts, seen={}):
         digest.update(token.encode() + b"\0")
     return digest.hexdigest()[:24]
 
 
-def _tokens(value: Any, seen: set[int]) -> Iterator[str]:
+def _tokens(value: Any, seen: dict[int, int]) -> Iterator[str]:
+    value = getattr(value, "py_func", value)  # a user's own Numba function
     if isinstance(value, Kernel):
         value = value.function
     if isinstance(value, tuple | list | frozenset):
@@ -202,19 +236,33 @@ def _tokens(value: Any, seen: set[int]) -> Iterator[str]:
         yield value.co_code.hex()
         yield from _tokens((value.co_names, value.co_varnames, value.co_consts), seen)
     elif isinstance(value, types.FunctionType):
-        if id(value) not in seen:
-            seen.add(id(value))
-            yield from _tokens((value.__code__, value.__defaults__ or ()), seen)
-            yield from _tokens(tuple(_globals_used(value).items()), seen)
-            yield from _tokens(tuple(cell.cell_contents for cell in value.__closure__ or ()), seen)
-    elif isinstance(value, types.ModuleType):
-        yield f"module {value.__name__} {getattr(value, '__version__', '')}"
+        yield from _function_tokens(value, seen)
     elif isinstance(value, np.ndarray):
         yield f"{value.dtype} {value.shape} {value.tobytes().hex()}"
-    elif isinstance(value, type | types.BuiltinFunctionType | np.ufunc):
-        yield f"{getattr(value, '__module__', '')}.{value.__name__}"
+    elif hasattr(value, "__qualname__"):
+        yield f"{value.__module__}.{value.__qualname__}"
     else:
         yield f"{type(value).__name__} {value!r}"
+
+
+def _function_tokens(function: types.FunctionType, seen: dict[int, int]) -> Iterator[str]:
+    """Code, defaults, closure, and what the code finds in its module and in other modules that it names."""
+    if id(function) in seen:
+        yield f"function {seen[id(function)]} again"
+        return
+    seen[id(function)] = len(seen)
+    used = _globals_used(function)
+    modules = {name: value for name, value in used.items() if isinstance(value, types.ModuleType)}
+    attributes = [
+        (name, attribute, getattr(module, attribute))
+        for name, module in modules.items()
+        for attribute in sorted(_all_names(function.__code__))
+        if hasattr(module, attribute)
+    ]
+    cells = tuple(cell.cell_contents for cell in function.__closure__ or ())
+    found = [(name, value) for name, value in used.items() if name not in modules]
+    names = [(name, module.__name__) for name, module in modules.items()]
+    yield from _tokens((function.__code__, function.__defaults__ or (), cells, names, attributes, found), seen)
 
 
 @contextlib.contextmanager

@@ -24,7 +24,7 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from rightarm.compile import positional
+from rightarm.compile import draws_random_numbers, fingerprint, positional
 
 
 @dataclass(frozen=True)
@@ -112,18 +112,24 @@ class Formula:
         return hash(self._key())
 
     def _key(self) -> tuple[Any, ...]:
-        return (self.family.function, *self.values.items())
+        return (self.family.identity, *self.values.items())
 
     def __reduce__(self) -> tuple[Any, ...]:
+        if self.family.bare:
+            return type(self).accept, ("", self.family.function)
         return functools.partial(self.family, **self.values), ()
 
     def __repr__(self) -> str:
+        if self.family.bare:
+            return self.family.name
         return f"{self.family.name}({', '.join(f'{name}={value!r}' for name, value in self.values.items())})"
 
     def __str__(self) -> str:
         """Short, for tables and legends: without the parameters that have their default value."""
         defaults = {parameter.name: parameter.default for parameter in self.family.parameters}
         shown = {name: value for name, value in self.values.items() if value != defaults[name]}
+        if self.family.bare:
+            return self.family.name
         texts = [f"{value:.6g}" if isinstance(value, float) else str(value) for value in shown.values()]
         if len(self.values) > 1:
             texts = [f"{name}={text}" for name, text in zip(shown, texts, strict=True)]
@@ -133,15 +139,19 @@ class Formula:
         """The formula as plain data, from which `from_specification` makes it again."""
         values = {name: v.specification() if isinstance(v, Formula) else v for name, v in self.values.items()}
         function = self.family.function
-        return {"formula": f"{function.__module__}:{function.__qualname__}", "parameters": values}
+        name = f"{function.__module__}:{function.__qualname__}"
+        return {"formula": name, "code": fingerprint(*self.family.identity), "parameters": values}
 
 
 class Family:
     """What a decorated formula becomes: called with parameters, it makes a checked :class:`Formula` of its kind."""
 
-    def __init__(self, function: Callable[..., Any], kind: type[Formula]) -> None:
+    def __init__(self, function: Callable[..., Any], kind: type[Formula], bare: bool = False) -> None:
         if not isinstance(function, types.FunctionType):
             raise TypeError(f"a {kind.__name__.lower()} is made from a function, got {function!r}")
+        if draws_random_numbers(function):
+            raise TypeError(f"{function.__name__} draws random numbers itself; ask for noise by name instead")
+        self.bare = bare  # a plain function where a formula is expected: it stands for itself, without parameters
         functools.update_wrapper(self, function)
         self.__qualname__ = function.__qualname__
         self.function, self.kind, self.name = function, kind, function.__name__
@@ -163,6 +173,16 @@ class Family:
                     f"{self.name}: unknown input {argument.name!r}; a {self.kind.__name__.lower()} formula may ask for "
                     f"{known}, and its parameters stand behind a *"
                 )
+            if argument.name not in self.inputs and hasattr(self.kind, argument.name):
+                raise TypeError(
+                    f"{self.name}: the parameter {argument.name!r} has the name of something that every "
+                    f"{self.kind.__name__.lower()} has; choose another"
+                )
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """What makes two families the same."""
+        return (self.function,)
 
     @functools.cached_property
     def annotations(self) -> dict[str, Any]:
@@ -197,6 +217,9 @@ def from_specification(specification: Mapping[str, Any]) -> Any:
         found = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError):
         raise ValueError(f"the formula {specification['formula']} cannot be imported here") from None
+    identity = found.identity if isinstance(found, Family) else (found,)
+    if fingerprint(*identity) != specification["code"]:
+        raise ValueError(f"the formula {specification['formula']} is not the one that it was")
     values = {
         name: from_specification(value) if isinstance(value, Mapping) else value
         for name, value in specification["parameters"].items()

@@ -10,12 +10,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
-from rightarm.policies import Policy
+from rightarm.policies import Policy, policy
 from rightarm.problems import Problem, Uniform
 from rightarm.simulation import simulate
+from rightarm.simulation.engine import Run, Start
 
-ARMS, STATES, ROUNDS, REPLICATIONS, CERTAIN = 5, 20, 300, 40, 4.5
+ARMS, STATES, ROUNDS, REPLICATIONS, COMPILED_PULLS, CERTAIN = 5, 20, 300, 40, 64_000, 4.5
 
 
 def check_policy(policy: Policy) -> None:
@@ -62,8 +64,9 @@ def _check_choices(policy: Policy, random: np.random.Generator, draws: int = 20_
 
 
 def check_problem(problem: Problem) -> None:
-    """Check that ``problem`` pays what its means say, over a hundred thousand pulls of every arm."""
+    """Check that ``problem`` pays what its means say, live and compiled, over many pulls of every arm."""
     pulls, random = 100_000, np.random.default_rng(1)
+    compiled = _compiled_means(problem)
     for arm in range(problem.arms):
         inputs = {
             "t": np.arange(1.0, pulls + 1),
@@ -75,10 +78,27 @@ def check_problem(problem: Problem) -> None:
         rewards = np.broadcast_to(np.asarray(problem.evaluate(inputs), dtype=float), pulls)
         _require(bool(np.isfinite(rewards).all()), f"{problem}: arm {arm} pays what is not a finite number")
         error = max(rewards.std() / math.sqrt(pulls), 1e-12 * (1 + abs(problem.means[arm])))
+        said = f"its mean is said to be {problem.means[arm]}"
         z = (rewards.mean() - problem.means[arm]) / error
-        _require(
-            abs(z) < CERTAIN, f"{problem}: arm {arm} pays {rewards.mean()}, its mean is said to be {problem.means[arm]}"
-        )
+        _require(abs(z) < CERTAIN, f"{problem}: arm {arm} pays {rewards.mean()}, {said}")
+        z = (compiled[arm] - problem.means[arm]) / (error * math.sqrt(pulls / COMPILED_PULLS))
+        _require(abs(z) < CERTAIN, f"{problem}: arm {arm} pays {compiled[arm]} compiled, {said}")
+
+
+def _compiled_means(problem: Problem) -> NDArray[np.float64]:
+    """What the compiled problem pays on average, every arm being pulled in turn in every lane."""
+    lanes, turns = 64, COMPILED_PULLS // 64
+    start, end = Start((0,) * problem.arms, (0.0,) * problem.arms), np.array([turns * problem.arms])
+    run = Run(in_turn(), problem, start, 1, 0, lanes, end)
+    run.advance(int(end[0]))
+    paid: NDArray[np.float64] = run.known.total.sum(axis=1) / run.known.pulls.sum(axis=1)
+    return paid
+
+
+@policy
+def in_turn(pulls):  # type: ignore[no-untyped-def]
+    """Pull the arm that was pulled least."""
+    return -pulls
 
 
 def _require(condition: bool, message: str) -> None:

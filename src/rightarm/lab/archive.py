@@ -14,6 +14,7 @@ import numpy as np
 
 from rightarm.compile import source_hash
 from rightarm.simulation.jobs import Job, Outcome, play_jobs
+from rightarm.simulation.result import versions
 
 
 class Archive:
@@ -33,7 +34,10 @@ class Archive:
         path = self.path(job)
         if not path.exists():
             return None
-        content = json.loads(path.read_text())
+        try:
+            content = json.loads(path.read_text())
+        except ValueError:  # cut short by a machine that went down: as good as not there
+            return None
         return Outcome(np.array(content["regret"]), np.array(content["pulls"]))
 
     def put(self, job: Job, outcome: Outcome) -> None:
@@ -41,7 +45,10 @@ class Archive:
         path = self.path(job)
         content = {"job": _specification(job), "regret": outcome.regret.tolist(), "pulls": outcome.pulls.tolist()}
         part = path.with_suffix(f".{os.getpid()}.part")
-        part.write_text(json.dumps(content))
+        with part.open("w") as file:
+            json.dump(content, file)
+            file.flush()
+            os.fsync(file.fileno())
         os.replace(part, path)
 
     def play(
@@ -72,4 +79,5 @@ def _specification(job: Job) -> dict[str, Any]:
         "replications": job.replications,
         "checkpoints": job.checkpoints,
         "code": source_hash(),
+        "versions": versions(),
     }

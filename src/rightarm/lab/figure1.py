@@ -14,7 +14,7 @@ from rightarm.lab.archive import Archive
 from rightarm.policies import UCB, Boltzmann, BoltzmannGumbel, Policy, constant, inverse_log, inverse_sqrt
 from rightarm.problems import Bernoulli, Problem
 from rightarm.simulation.engine import Start
-from rightarm.simulation.jobs import Job
+from rightarm.simulation.jobs import Job, padded
 
 PAPER_HORIZON, ARMS, GAP, CORRUPTED_ROUNDS, SUGGESTED = 1_000_000, 10, 0.01, 5_000, 0.25
 BLOCK = 64  # replications of a job; fixed, so that a folder can be continued on any machine
@@ -126,7 +126,7 @@ def jobs(plan: Plan) -> dict[Job, tuple[str, str, float]]:
     """The work, with the cell that each piece belongs to."""
     start = Start((0,) * ARMS, (0.0,) * ARMS)
     return {
-        Job(make(c2), problem, start, plan.seed, first, size, (plan.horizon,), BLOCK): (scenario, algorithm, c2)
+        Job(make(c2), problem, start, plan.seed, first, size, (plan.horizon,), padded(size)): (scenario, algorithm, c2)
         for scenario, problem in SCENARIOS.items()
         for algorithm, make in ALGORITHMS.items()
         for c2 in plan.grid

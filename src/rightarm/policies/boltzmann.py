@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import numbers
 import types
 from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
 
-from rightarm.formula import Count, Family, Formula, Positive
+from rightarm.formula import Count, Family, Formula, Positive, check_number, rule_of
 from rightarm.noise import Gumbel
 from rightarm.policies.policy import Policy, policy
 
@@ -24,12 +25,11 @@ class Schedule(Formula):
         if isinstance(value, cls):
             return value
         if isinstance(value, types.FunctionType):
-            return schedule(value)()  # type: ignore[no-any-return]
-        try:
-            return constant(value)  # type: ignore[no-any-return]
-        except TypeError:
+            return Family(value, cls, bare=True)()  # type: ignore[no-any-return]
+        if not isinstance(value, numbers.Real):
             message = f"{name} must be a schedule such as inverse_log(0.25), a number or a function of t, got {value!r}"
-            raise TypeError(message) from None
+            raise TypeError(message)
+        return constant(check_number(name, value, rule_of(Positive)))  # type: ignore[no-any-return]
 
 
 def schedule(function: Callable[..., Any]) -> Family:

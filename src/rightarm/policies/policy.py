@@ -12,8 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from rightarm.compile import pointer
 from rightarm.formula import Family, Formula, check_count, define, program
 from rightarm.noise import Law
+from rightarm.policies.tracing import Line, Time, keeps_form
 
 FAR = 2.0**40  # z at which a scale is read off: far enough that the location's rounding does not reach it
+PROBE_ROUND = 100.0  # of the made-up state at which a formula's operations are followed
 EARLY, LATE = 1.0, 2.0**40  # rounds between which a clock runs from 0 to 1
 PER_ROUND = frozenset({"t", "arms"})  # what is the same for all arms and replications of a round
 
@@ -53,16 +55,13 @@ class Policy(Formula):
 
     def _scores(self, t: float, pulls: ArrayLike, means: ArrayLike, z: ArrayLike, arms: int) -> NDArray[np.float64]:
         pulls, means = np.asarray(pulls, dtype=float), np.asarray(means, dtype=float)
-        inputs = {
-            "t": t,
-            "pulls": pulls,
-            "mean": means,
-            "z": np.asarray(z, dtype=float),
-            "best": means.max(),
-            "worst": means.min(),
-            "arms": float(arms),
-        }
-        return np.broadcast_to(np.asarray(self.evaluate(inputs), dtype=float), means.shape)
+        inputs = _inputs(t, pulls, means, np.asarray(z, dtype=float), arms, means.max(), means.min())
+        try:
+            scores = np.asarray(self.evaluate(inputs), dtype=float)
+        except ValueError as error:
+            error.add_note(f"{self.family.name} is called with arrays: use np.where and np.maximum, not if and max")
+            raise
+        return np.broadcast_to(scores, means.shape)
 
     def choose(self, round: int, pulls: ArrayLike, means: ArrayLike, random: np.random.Generator) -> int:
         """The arm for one live decision: the first that was never pulled, else the largest score, ties broken fairly.
@@ -72,21 +71,23 @@ class Policy(Formula):
         1
         """
         pulls, means = check_statistics(pulls, means)
-        check_count("round", round)
+        if not isinstance(random, np.random.Generator):
+            raise TypeError(f"random must be a numpy.random.Generator, got {random!r}")
+        t = float(check_count("round", round))
         if not pulls.all():
             return int(np.argmin(pulls > 0))
         z = np.zeros(means.size) if self.noise is None else self.noise.sample(random, means.size)
-        scores = self.scores(round, pulls, means, z)
+        scores = self._scores(t, pulls, means, z, means.size)
         return int(random.choice(np.flatnonzero(scores == scores.max())))
 
     @functools.cached_property
     def affine(self) -> bool:
         """Whether the score is location + scale·z."""
-        return self._probe(lambda t, pulls, means: _straight(lambda z: self._scores(t, pulls, means, z, means.size)))
+        return keeps_form(lambda: self._scores_of(PROBE_ROUND, Line()))
 
     @functools.cached_property
     def steady(self) -> bool:
-        """Whether location and scale change for the pulled arm only, so that a round costs one product for each arm.
+        """Whether, besides, location and scale of an arm change only when the arm is pulled.
 
         The formula says so itself: it asks for neither the round nor the other arms.
         """
@@ -95,18 +96,23 @@ class Policy(Formula):
     @functools.cached_property
     def clocked(self) -> bool:
         """Whether the score, without noise, is location + scale·clock(t) with one clock for all arms, as UCB's is."""
-        if self.noise is not None or not self.inputs <= {"t", "pulls", "mean", "arms"}:
+        if self.noise is not None or not {"t"} < self.inputs <= {"t", "pulls", "mean", "arms"}:
             return False
+        if not keeps_form(lambda: self._scores_of(Time(), 0.0)):
+            return False
+        with np.errstate(all="ignore"):
+            span = self.location_and_scale(np.ones(1), np.zeros(1), arms=2)[1]
+        return bool(np.isfinite(span).all() and span.all())  # or the reference arm does not show the clock
 
-        def straight(t: float, pulls: NDArray[np.float64], means: NDArray[np.float64]) -> bool:
-            def at(round: float) -> NDArray[np.float64]:
-                return self._scores(round, np.append(pulls, 1.0), np.append(means, 0.0), 0.0, pulls.size)
+    @property
+    def by_arm(self) -> bool:
+        """Whether a round costs one product for each arm, its location and scale being kept between pulls."""
+        return self.steady or self.clocked
 
-            early, late, now = at(EARLY), at(LATE), at(t)
-            clock = (now[-1] - early[-1]) / (late[-1] - early[-1])
-            return _close(now, early + (late - early) * clock, early, late)
-
-        return self._probe(straight)
+    def _scores_of(self, t: Any, z: Any) -> Any:
+        """The formula at a made-up state, for stand-ins."""
+        means = np.array([0.25, 0.5])
+        return self.evaluate(_inputs(t, np.array([3.0, 5.0]), means, z, arms=2, best=0.5, worst=0.25))
 
     def location_and_scale(
         self, pulls: NDArray[np.float64], means: NDArray[np.float64], arms: int
@@ -116,26 +122,9 @@ class Policy(Formula):
         location = self._scores(EARLY, pulls, means, 0.0, arms)
         return location, (self._scores(LATE, pulls, means, z, arms) - location) / unit
 
-    def _probe(self, holds: Callable[[float, NDArray[np.float64], NDArray[np.float64]], bool]) -> bool:
-        """Whether something holds at a handful of states that were drawn once."""
-        random = np.random.default_rng(20170529)
-        for t in (20, 300, 50_000, 7_000_000):
-            pulls, means = 1 + random.integers(0, t // 10, 10).astype(float), random.random(10)
-            with np.errstate(all="ignore"):  # a formula that is not finite here does not have the form
-                if not holds(t, pulls, means):
-                    return False
-        return True
 
-
-def _straight(f: Callable[[float], NDArray[np.float64]]) -> bool:
-    """Whether f(z) is a straight line for every arm."""
-    zero, one = f(0.0), f(1.0)
-    return all(_close(f(z), zero + z * (one - zero), zero, one) for z in (-3.0, 7.0))
-
-
-def _close(x: NDArray[np.float64], y: NDArray[np.float64], *sizes: NDArray[np.float64]) -> bool:
-    size = sum((np.abs(s) for s in sizes), start=np.zeros_like(x))
-    return bool(np.all(np.abs(x - y) <= 1e-8 * size + 1e-300))
+def _inputs(t: Any, pulls: Any, mean: Any, z: Any, arms: int, best: Any, worst: Any) -> dict[str, Any]:
+    return {"t": t, "pulls": pulls, "mean": mean, "z": z, "best": best, "worst": worst, "arms": float(arms)}
 
 
 def check_statistics(pulls: ArrayLike, means: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -143,7 +132,7 @@ def check_statistics(pulls: ArrayLike, means: ArrayLike) -> tuple[NDArray[np.flo
     pulls, means = np.asarray(pulls, dtype=float), np.asarray(means, dtype=float)
     if pulls.ndim != 1 or pulls.shape != means.shape or not pulls.size:
         raise ValueError(f"pulls and means must be two rows of one length, got shapes {pulls.shape} and {means.shape}")
-    if (pulls < 0).any() or (pulls != np.floor(pulls)).any():
+    if not np.isfinite(pulls).all() or (pulls < 0).any() or (pulls != np.floor(pulls)).any():
         raise ValueError(f"pulls must be whole numbers from 0 on, got {pulls.tolist()}")
     if not np.isfinite(means[pulls > 0]).all():
         raise ValueError(f"means must be finite where an arm was pulled, got {means.tolist()}")
@@ -160,6 +149,10 @@ class PolicyFamily(Family):
         if ("z" in self.inputs) != (noise is not None):
             raise TypeError(f"{self.name}: the formula asks for z if and only if noise is given, got noise={noise!r}")
         self.noise = noise
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        return (self.function, self.noise)
 
 
 @overload
@@ -231,11 +224,30 @@ def unit() -> float:
     raise NotImplementedError
 
 
+def _check_arm_by_arm(policy: Policy) -> None:
+    """An arm's score must be its own: compiled code sees one arm at a time, where a sum over arms is a sum over one."""
+    random = np.random.default_rng(20170529)
+    pulls, means, z = 1.0 + random.integers(0, 20, 4), random.random(4), random.random(4)
+
+    def scores(of: slice) -> NDArray[np.float64]:
+        inputs = _inputs(PROBE_ROUND, pulls[of], means[of], z[of], pulls.size, means.max(), means.min())
+        return np.broadcast_to(np.asarray(policy.evaluate(inputs), dtype=float), means[of].shape)
+
+    with np.errstate(all="ignore"):
+        together, alone = scores(slice(None)), np.concatenate([scores(slice(i, i + 1)) for i in range(pulls.size)])
+    if not np.allclose(together, alone, rtol=1e-9, equal_nan=True):
+        raise TypeError(
+            f"{policy.family.name} mixes the arms in a sum, mean or maximum, which cannot be compiled: "
+            f"ask for t (the pulls of all arms and one), best, worst or arms instead"
+        )
+
+
 def compiled_policy(policy: Policy) -> tuple[Any, Any, NDArray[np.float64]]:
     """The policy's compiled scores, its compiled locations and scales, and the numbers that both take.
 
     They are the same functions for all values of the parameters. A policy needs one of the two; the other is a blank.
     """
+    _check_arm_by_arm(policy)
     parts = program(policy, PER_ROUND)
     values = "".join(f"{value}, " for value in parts.common)
     made = {
@@ -247,8 +259,7 @@ def compiled_policy(policy: Policy) -> tuple[Any, Any, NDArray[np.float64]]:
         "score": define("score", "t, pulls, mean, z, best, worst, arms, p", "0.0", {}),
     }
     per_unit = define("unit", "", f"{1 / FAR}" if policy.steady else "1.0", {})
-    by_arm = policy.steady or policy.clocked
     subject = f"the policy {policy.family.name}"
-    scores = pointer(subject, score_block, SCORE, **(blank if by_arm else made))
-    affine = pointer(subject, affine_lanes, AFFINE, unit=per_unit, **(made if by_arm else blank))
+    scores = pointer(subject, score_block, SCORE, **(blank if policy.by_arm else made))
+    affine = pointer(subject, affine_lanes, AFFINE, unit=per_unit, **(made if policy.by_arm else blank))
     return scores, affine, np.array(parts.numbers, dtype=float)

@@ -19,8 +19,11 @@ TIE = 1 << 40  # marks an arm's index when another arm has the same score
 Emit = Callable[[Any, Any, Any], Any]  # (builder, loader of a row's block, the argument z) → the scores of the block
 
 
-def _operation(score: Emit) -> MachineOperation:
-    """The operation (location, scale, z, first lane, largest, arm) that leaves the last two filled for a block."""
+def _operation(score: Emit, watched: bool = False) -> MachineOperation:
+    """The operation (location, scale, z, first lane, largest, arm) that leaves the last two filled for a block.
+
+    If ``watched``, a lane with a score that is not a number has NaN as its largest, and its arm is marked.
+    """
 
     def build() -> Any:
         from llvmlite import ir
@@ -30,7 +33,8 @@ def _operation(score: Emit) -> MachineOperation:
 
         cgutils: Any = untyped
         doubles, indices = ir.VectorType(ir.DoubleType(), WIDTH), ir.VectorType(ir.IntType(64), WIDTH)
-        marks = ir.Constant(indices, [TIE] * WIDTH)
+        marks, nans = ir.Constant(indices, [TIE] * WIDTH), ir.Constant(doubles, [float("nan")] * WIDTH)
+        none = ir.Constant(ir.VectorType(ir.IntType(1), WIDTH), [0] * WIDTH)
 
         @intrinsic
         def largest(typing_context: Any, location: Any, scale: Any, z: Any, lane: Any, largest: Any, arm: Any) -> Any:
@@ -43,6 +47,7 @@ def _operation(score: Emit) -> MachineOperation:
                 first = arguments[3]
                 best = cgutils.alloca_once_value(builder, ir.Constant(doubles, [float("-inf")] * WIDTH))
                 index = cgutils.alloca_once_value(builder, marks)  # scores that are all −∞ tie
+                broken = cgutils.alloca_once_value(builder, none)
                 with cgutils.for_range(builder, arms) as loop:
                     offset = builder.add(builder.mul(loop.index, lanes), first)
                     s = score(builder, lambda i: load_block(builder, arrays[i].data, offset), arrays[2])
@@ -51,8 +56,11 @@ def _operation(score: Emit) -> MachineOperation:
                     tied = builder.select(equal, builder.or_(arm_before, marks), arm_before)
                     builder.store(builder.select(above, splat(builder, loop.index), tied), index)
                     builder.store(builder.select(above, s, before), best)
-                store_block(builder, builder.load(best), arrays[4].data, first)
-                store_block(builder, builder.load(index), arrays[5].data, first)
+                    if watched:
+                        builder.store(builder.or_(builder.load(broken), builder.fcmp_unordered("uno", s, s)), broken)
+                failed = builder.load(broken)
+                store_block(builder, builder.select(failed, nans, builder.load(best)), arrays[4].data, first)
+                store_block(builder, builder.select(failed, marks, builder.load(index)), arrays[5].data, first)
                 return context.get_dummy_value()
 
             return types.void(location, scale, z, types.intp, largest, arm), generate
@@ -106,14 +114,14 @@ def _fma(builder: Any, a: Any, b: Any, c: Any) -> Any:
     return builder.call(fma, [a, b, c])
 
 
-_plain = _operation(lambda builder, load, z: load(0))
+_plain = _operation(lambda builder, load, z: load(0), watched=True)
 _noisy = _operation(lambda builder, load, z: _fma(builder, load(1), load(2), load(0)))
 _clocked = _operation(lambda builder, load, z: _fma(builder, load(1), splat(builder, z), load(0)))
 
 
 @jit
 def largest_score(score: F64, largest: F64, arm: I64) -> None:
-    """The arm with the largest score in every lane, marked where it is not the only one."""
+    """The arm of the largest score in every lane, marked where another has it too or one is not a number."""
     for lane in range(0, arm.size, WIDTH):
         _plain(score, score, 0.0, lane, largest, arm)
 

@@ -74,12 +74,11 @@ class Run:
         self._check()
 
     def _check(self) -> None:
-        """A reward or a score that is not a number would silently never be chosen: say so instead."""
+        """Say that a reward or a score was not a number; the rounds look out for such scores."""
         if not np.isfinite(self.known.total).all():
             raise ValueError(f"a reward was not a finite number by round {self.round}")
-        scores = self.known.location + self.known.scale if self.setting.steady else self.choice.scores
-        if np.isnan(scores).any():
-            raise ValueError(f"{self.policy!r}: a score was not a number by round {self.round}")
+        if self.choice.failed[0]:
+            raise ValueError(f"{self.policy!r}: a score was not a number in round {self.choice.failed[0]}")
 
 
 def _setting(policy: Policy, problem: Problem, start: Start, numbers: F64, arm_numbers: F64) -> Setting:
@@ -91,7 +90,7 @@ def _setting(policy: Policy, problem: Problem, start: Start, numbers: F64, arm_n
         gaps=np.array(problem.gaps),
         fresh=np.flatnonzero(np.array(start.pulls) == 0),
         noisy=policy.noise is not None,
-        steady=policy.steady or policy.clocked,
+        by_arm=policy.by_arm,
         clocked=policy.clocked,
         extremes=bool(policy.inputs & {"best", "worst"}),
         uniform="u" in problem.inputs,
@@ -102,7 +101,7 @@ def _setting(policy: Policy, problem: Problem, start: Start, numbers: F64, arm_n
 def _statistics(policy: Policy, start: Start, lanes: int) -> Statistics:
     pulls, means = np.array(start.pulls, dtype=float), np.array(start.means, dtype=float)
     location, scale = np.zeros(pulls.size), np.zeros(pulls.size)
-    if (policy.steady or policy.clocked) and pulls.any():
+    if policy.by_arm and pulls.any():
         known = pulls > 0
         location[known], scale[known] = policy.location_and_scale(pulls[known], means[known], arms=pulls.size)
     columns = (pulls, pulls * means, means, location, scale)
@@ -127,4 +126,5 @@ def _choice(arms: int, lanes: int) -> Choice:
         best=np.zeros(lanes),
         worst=np.zeros(lanes),
         arm=np.zeros(lanes, np.int64),
+        failed=np.zeros(1, np.int64),
     )

@@ -47,7 +47,7 @@ def draw_regret(result: Result, path: Path, *, title: str | None, log: bool) -> 
         axes.set_yscale("log")
     axes.set_xlabel("round")
     axes.set_ylabel("regret")
-    axes.set_title(title if title is not None else str(result.problem), fontsize=10)
+    axes.set_title(title if title is not None else result.specification["title"], fontsize=10)
     axes.grid(alpha=0.3)
     axes.legend(frameon=False, loc="upper left")
     figure.savefig(path, dpi=150)

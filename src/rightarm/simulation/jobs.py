@@ -81,6 +81,11 @@ def play_jobs(
         pool.shutdown(cancel_futures=True)
 
 
+def padded(replications: int) -> int:
+    """The lanes that so many replications take."""
+    return math.ceil(replications / WIDTH) * WIDTH
+
+
 def lanes_for(replications: int, policies: int, workers: int) -> int:
     """The lanes of a job that get all done first, a job's cost growing like lanes + 16."""
 

@@ -28,7 +28,7 @@ class Statistics(NamedTuple):
     pulls: F64
     total: F64
     mean: F64
-    location: F64  # of a steady policy's score: location + scale·z or location + scale·clock(t)
+    location: F64  # of a score that is location + scale·z or location + scale·clock(t)
     scale: F64
 
 
@@ -49,8 +49,8 @@ class Setting(NamedTuple):
     gaps: F64
     fresh: I64  # the arms never pulled, to be pulled first
     noisy: bool  # the policy draws noise
-    steady: bool  # its location and scale change for the pulled arm only,
-    clocked: bool  # and what they are combined with is a clock, not noise
+    by_arm: bool  # its score is location + scale·something, kept between an arm's pulls,
+    clocked: bool  # and the something is a clock, not noise
     extremes: bool  # it asks for the best or the worst mean
     uniform: bool  # the problem draws u
     gaussian: bool  # the problem draws w
@@ -74,6 +74,7 @@ class Choice(NamedTuple):
     best: F64
     worst: F64
     arm: I64
+    failed: I64  # 1: the first round in which a score was not a number
 
 
 class Pull(NamedTuple):
@@ -148,6 +149,7 @@ def break_ties(score: F64, largest: F64, arm: I64, ties: U32) -> None:
     """Choose fairly among equal scores; a lane draws from its stream of ties only when it has one."""
     for lane in range(arm.size):
         if arm[lane] >= TIE:
+            arm[lane] = 0  # stays so where no score is a number; the run fails then
             equal = 0
             for k in range(score.shape[0]):
                 equal += score[k, lane] == largest[lane]
@@ -159,6 +161,16 @@ def break_ties(score: F64, largest: F64, arm: I64, ties: U32) -> None:
                     if rank == 0:
                         arm[lane] = k
                     rank -= 1
+
+
+@jit
+def watch(t: int, values: F64, failed: I64) -> None:
+    """Keep the first round in which one of ``values`` was not a number."""
+    numbers = True
+    for lane in range(values.size):
+        numbers &= values[lane] == values[lane]
+    if not numbers and failed[0] == 0:
+        failed[0] = t
 
 
 @jit
@@ -259,10 +271,10 @@ def play(
 ) -> None:
     """Play rounds ``done`` + 1 to ``end`` of a run that began after round ``start``, leaving all for the next call."""
     # A field read inside the loop costs a reference count each time, so all are read here.
-    numbers, arm_numbers, corruptions, gaps, fresh, noisy, steady, clocked, extremes, uniform, normal = setting
+    numbers, arm_numbers, corruptions, gaps, fresh, noisy, by_arm, clocked, extremes, uniform, normal = setting
     pulls, total, mean, location, scale = known
     words, z, reward_words, u, w = noise
-    scores, largest, best, worst, arm = choice
+    scores, largest, best, worst, arm, failed = choice
     pulled, new_mean, paid, new_location, new_scale = pull
     arms, now, early, late = f64(mean.shape[0]), 0.0, 0.0, 1.0
     if clocked:
@@ -280,7 +292,7 @@ def play(
             t += 1
             if t - start <= fresh.size:
                 arm[:] = fresh[t - start - 1]
-            elif steady:
+            elif by_arm:
                 if clocked:
                     now = (reference_score(f64(t), arms, affine, numbers, clock) - early) / (late - early)
                     largest_clocked(location, scale, now, largest, arm)
@@ -295,13 +307,16 @@ def play(
                 score(f64(t), arms, pulls, mean, z[r], best, worst, numbers, scores)
                 largest_score(scores, largest, arm)
                 if any_tie(arm):
+                    watch(t, largest, failed)
                     break_ties(scores, largest, arm, streams.ties)
             count_pull(arm, pulls, pulled)
             reward(f64(t), arm, pulled, u[r], w[r], arm_numbers, paid)
             corrupt(f64(t), corruptions, arm, pulled, paid)
             average(arm, pulled, paid, total, mean, new_mean)
-            if steady:
+            if by_arm:
                 affine(EARLY, LATE, arms, pulled, new_mean, numbers, new_location, new_scale)
+                watch(t, new_location, failed)
+                watch(t, new_scale, failed)
                 refresh(arm, new_location, new_scale, location, scale)
             if mark < checkpoints.size and t == checkpoints[mark]:
                 record_regret(pulls, gaps, regret[mark])

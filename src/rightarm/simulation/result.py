@@ -53,20 +53,24 @@ class Result:
         specification = {
             "policies": [policy.specification() for policy in policies],
             "problem": problem.specification(),
+            "means": problem.means.tolist(),
+            "title": str(problem),
             "start": {"pulls": list(start.pulls), "means": list(start.means)},
             "seed": seed,
             "versions": versions(),
         }
-        return cls(tuple(map(str, policies)), rounds, regret, pulls, specification)
+        result = cls(tuple(map(str, policies)), rounds, regret, pulls, specification)
+        result.__dict__.update(policies=tuple(policies), problem=problem)  # no need to find them again
+        return result
 
     @functools.cached_property
     def policies(self) -> tuple[Policy, ...]:
-        """The policies; one of the user's own in a loaded result must be importable."""
+        """The policies; in a loaded result one of the user's own must be importable, and still be the same formula."""
         return tuple(from_specification(policy) for policy in self.specification["policies"])
 
     @functools.cached_property
     def problem(self) -> Problem:
-        """The problem."""
+        """The problem; in a loaded result likewise."""
         return problem_from_specification(self.specification["problem"])
 
     @property
@@ -78,15 +82,16 @@ class Result:
         """Run it again; the same arrays, bit for bit, unless something is changed (``replications=1_000``, say)."""
         from rightarm.simulation.simulate import simulate
 
-        start = self.specification["start"]
-        settings = {
-            "horizon": int(self.rounds[-1]) - sum(start["pulls"]),
-            "replications": self.regret.shape[1],
-            "seed": self.seed,
-            "checkpoints": self.rounds.tolist(),
-            **start,
-        }
-        return simulate(self.policies, self.problem, **(settings | changes))
+        settings = {"horizon": self.horizon, "replications": self.regret.shape[1], "seed": self.seed}
+        if "horizon" not in changes:
+            settings["checkpoints"] = self.rounds.tolist()
+        return simulate(self.policies, self.problem, **(settings | self.specification["start"] | changes))
+
+    @property
+    def horizon(self) -> int:
+        """The rounds played; statistics to start from do not count."""
+        before: list[int] = self.specification["start"]["pulls"]
+        return int(self.rounds[-1]) - sum(before)
 
     def table(self) -> list[dict[str, Any]]:
         """The summary as rows."""
@@ -94,7 +99,8 @@ class Result:
         error = (
             final.std(axis=1, ddof=1) / np.sqrt(final.shape[1]) if final.shape[1] > 1 else np.full(len(final), np.nan)
         )
-        best = self.pulls[:, :, self.problem.best_arm].mean(axis=1) / self.pulls.sum(axis=2).mean(axis=1)
+        arm = int(np.argmax(self.specification["means"]))
+        best = (self.pulls[:, :, arm] - self.specification["start"]["pulls"][arm]).mean(axis=1) / self.horizon
         return [
             {
                 "policy": label,
@@ -119,11 +125,12 @@ class Result:
         for row in rows:
             numbers = "  ".join(f"{row[title]:>{max(14, len(title))}.6g}" for title in titles)
             lines.append(f"{row['policy']:<{width}}  {numbers}")
-        head = f"{self.problem}: regret after {self.rounds[-1]:,} rounds, {self.regret.shape[1]:,} replications"
+        title, replications = self.specification["title"], self.regret.shape[1]
+        head = f"{title}: regret after {self.horizon:,} rounds, {replications:,} replications"
         return "\n".join([head, *lines])
 
     def __repr__(self) -> str:
-        shape = f"{self.regret.shape[1]:,} replications, {self.rounds[-1]:,} rounds, seed {self.seed}"
+        shape = f"{self.regret.shape[1]:,} replications, {self.horizon:,} rounds, seed {self.seed}"
         return f"<Result: {', '.join(self.labels)}; {shape}>"
 
     def plot(self, path: str | os.PathLike[str], *, title: str | None = None, log: bool = False) -> Path:

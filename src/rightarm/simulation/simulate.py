@@ -102,7 +102,7 @@ def _check_start(problem: Problem, pulls: ArrayLike | None, means: ArrayLike | N
 def _check_checkpoints(checkpoints: int | Sequence[int], played: int, horizon: int) -> tuple[int, ...]:
     """The rounds at which regret is recorded; the last is always the horizon's."""
     if np.ndim(checkpoints) == 0:
-        spaced = np.geomspace(1, horizon, check_count("checkpoints", checkpoints)).round()
+        spaced = np.geomspace(horizon, 1, check_count("checkpoints", checkpoints)).round()
         return tuple(int(played + n) for n in np.unique([*spaced, horizon]))
     rounds = [check_count("checkpoints", value) for value in np.asarray(checkpoints).tolist()]
     if not rounds or sorted(set(rounds)) != rounds or not played < rounds[0] <= rounds[-1] <= played + horizon:
