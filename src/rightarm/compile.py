@@ -81,11 +81,12 @@ def _teach_clip() -> None:
     from numba import types as numba_types
     from numba.extending import overload
 
+    def of_numbers(a: Any, a_min: Any, a_max: Any) -> Any:
+        return np.minimum(np.maximum(a, a_min), a_max)
+
     @overload(np.clip)
     def clip(a: Any, a_min: Any, a_max: Any) -> Any:
-        if all(isinstance(kind, numba_types.Number) for kind in (a, a_min, a_max)):
-            return lambda a, a_min, a_max: np.minimum(np.maximum(a, a_min), a_max)
-        return None
+        return of_numbers if all(isinstance(kind, numba_types.Number) for kind in (a, a_min, a_max)) else None
 
 
 def _build_fma() -> Any:
@@ -143,7 +144,8 @@ def pointer(subject: str, template: Callable[..., None], signature: str, **names
                 with _cache_directory():
                     made = numba.cfunc(signature, cache=True, error_model=OPTIONS["error_model"])(function)
             except numba.core.errors.NumbaError as error:
-                reason = next((line for line in str(error).splitlines() if line.strip()), "")
+                lines = [line.strip() for line in str(error).splitlines() if not line.startswith("Failed in nopython")]
+                reason = " ".join(lines)[:300]
                 raise TypeError(
                     f"{subject} cannot be compiled; it must work on single numbers too: {reason}"
                 ) from error
