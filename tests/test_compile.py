@@ -250,10 +250,10 @@ def test_cache_directory_is_where_it_was_asked_for(tmp_path: Path) -> None:
 def test_a_cache_that_cannot_be_written_is_done_without(tmp_path: Path) -> None:
     """A file stands where the folder should be."""
     (tmp_path / "file").write_text("")
-    code = "from rightarm.compile import cache_directory; print(cache_directory())"
+    code = "from rightarm.compile import cache_directory as f; print(f()); assert f().is_dir()"
     folder = Path(run_python(code, RIGHTARM_CACHE_DIR=str(tmp_path / "file"), TMPDIR=str(tmp_path)).strip())
-    assert folder.is_dir()
     assert folder.parent == tmp_path
+    assert not folder.exists()  # nothing is left behind
 
 
 def test_a_formula_that_does_not_compile_is_named() -> None:

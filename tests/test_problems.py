@@ -198,7 +198,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "mean nothing": (lambda: ra.Bernoulli(None), TypeError, "mean must be a number.*got None"),
     "mean of text": (lambda: ra.Bernoulli([0.5, "x"]), TypeError, r"mean\[1\] must be a number, got 'x'"),
     "mean in two rows": (lambda: ra.Bernoulli([[0.5]]), TypeError, r"mean must be a number or a list.*got \[\[0.5\]\]"),
-    "no arms": (lambda: ra.Bernoulli([]), ValueError, "Bernoulli needs a parameter with one value per arm"),
+    "no arms": (lambda: ra.Bernoulli([]), ValueError, r"mean must have one value per arm, got \[\]"),
     "no arms but a sigma": (lambda: ra.Gaussian([]), ValueError, "mean|Gaussian"),
     "sigma -1": (lambda: ra.Gaussian([0.0], sigma=-1), ValueError, "sigma must be non-negative, got -1.0"),
     "lengths": (lambda: ra.Gaussian([0, 1], [1, 2, 3]), ValueError, "lengths {'mean': 2, 'sigma': 3}"),

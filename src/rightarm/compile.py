@@ -7,11 +7,13 @@ formula and reached through a function pointer of one fixed signature).
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import dis
 import functools
 import hashlib
 import os
+import shutil
 import sys
 import tempfile
 import threading
@@ -177,9 +179,11 @@ def _copy(
 def _with_compiled_names(function: Callable[..., Any]) -> types.FunctionType:
     """A copy of ``function`` in whose globals and closure every function of ours or the user's is its compiled self."""
     namespace = {name: _compiled(value) for name, value in _globals_used(function).items()}
-    namespace["__name__"] = function.__module__
+    namespace["__name__"] = __name__  # Numba's cache would import the user's module, which may have moved
     closure = tuple(types.CellType(_compiled(cell.cell_contents)) for cell in function.__closure__ or ())
-    return _copy(function, namespace, closure=closure)
+    copy = _copy(function, namespace, closure=closure)
+    copy.__module__ = __name__
+    return copy
 
 
 def _compiled(value: Any) -> Any:
@@ -227,8 +231,8 @@ def fingerprint(*parts: Any) -> str:
 
 def _tokens(value: Any, seen: dict[int, int]) -> Iterator[str]:
     value = getattr(value, "py_func", value)  # a user's own Numba function
-    if isinstance(value, Kernel):
-        value = value.function
+    if isinstance(value, Kernel | MachineOperation):
+        value = value.function if isinstance(value, Kernel) else value.build
     if isinstance(value, tuple | list | frozenset):
         items = sorted(value, key=repr) if isinstance(value, frozenset) else value
         yield f"{type(value).__name__} of {len(items)}"
@@ -298,7 +302,9 @@ def cache_directory() -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / ".writable").touch()
     except OSError:  # a home that cannot be written to: compile anew in every process rather than fail
-        return Path(tempfile.mkdtemp(prefix="rightarm-"))
+        temporary = Path(tempfile.mkdtemp(prefix="rightarm-"))
+        atexit.register(shutil.rmtree, temporary, ignore_errors=True)
+        return temporary
     return folder
 
 

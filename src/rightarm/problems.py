@@ -78,6 +78,8 @@ class Problem(Formula):
         if isinstance(value, str) or np.ndim(value) > 1:
             raise TypeError(f"{name} must be a number or a list of numbers, one per arm, got {value!r}")
         rule = rule_of(annotation)
+        if np.size(value) == 0:
+            raise ValueError(f"{name} must have one value per arm, got {value!r}")
         if np.ndim(value) == 0:
             return (check_number(name, value, rule),)
         return tuple(check_number(f"{name}[{i}]", item, rule) for i, item in enumerate(value))

@@ -78,6 +78,8 @@ class Policy(Formula):
             return int(np.argmin(pulls > 0))
         z = np.zeros(means.size) if self.noise is None else self.noise.sample(random, means.size)
         scores = self._scores(t, pulls, means, z, means.size)
+        if np.isnan(scores).any():
+            raise ValueError(f"{self!r}: a score is not a number: {scores.tolist()}")
         return int(random.choice(np.flatnonzero(scores == scores.max())))
 
     @functools.cached_property

@@ -88,6 +88,7 @@ def _setting(policy: Policy, problem: Problem, start: Start, numbers: F64, arm_n
         arm_numbers=arm_numbers,
         corruptions=np.array(corruptions, dtype=float).reshape(-1, 4),
         gaps=np.array(problem.gaps),
+        before=np.array(start.pulls, dtype=float),
         fresh=np.flatnonzero(np.array(start.pulls) == 0),
         noisy=policy.noise is not None,
         by_arm=policy.by_arm,

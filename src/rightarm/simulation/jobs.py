@@ -6,7 +6,7 @@ import math
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,8 +62,7 @@ def play_job(job: Job, stop: threading.Event, on_rounds: Callable[[int], None]) 
         run.advance(min(end, before + run.slice))
         on_rounds(job.replications * (run.round - before))
     kept = slice(0, job.replications)  # the other lanes are padding
-    earlier = float(job.problem.gaps @ np.array(job.start.pulls))  # regret is that of the rounds played here
-    return Outcome(run.regret[:, kept].T - earlier, run.known.pulls[:, kept].T.astype(np.int64))
+    return Outcome(run.regret[:, kept].T.copy(), run.known.pulls[:, kept].T.astype(np.int64))
 
 
 def play_jobs(
@@ -74,8 +73,11 @@ def play_jobs(
     pool = ThreadPoolExecutor(workers, thread_name_prefix="rightarm")
     try:
         futures = {pool.submit(play_job, job, stop, on_rounds): job for job in jobs}
-        for future in as_completed(futures):
-            yield futures.pop(future), future.result()
+        while futures:
+            # With a timeout, because without one a signal may wait for ever when another library handles it too.
+            done, _ = wait(futures, timeout=0.1, return_when=FIRST_COMPLETED)
+            for future in done:
+                yield futures.pop(future), future.result()
     finally:
         stop.set()
         pool.shutdown(cancel_futures=True)

@@ -47,6 +47,7 @@ class Setting(NamedTuple):
     arm_numbers: F64  # the problem's: parameters × arms
     corruptions: F64  # rows of arm, rounds, pulls, reward
     gaps: F64
+    before: F64  # the pulls from before the run
     fresh: I64  # the arms never pulled, to be pulled first
     noisy: bool  # the policy draws noise
     by_arm: bool  # its score is location + scale·something, kept between an arm's pulls,
@@ -241,12 +242,12 @@ def refresh(arm: I64, new_location: F64, new_scale: F64, location: F64, scale: F
 
 
 @jit
-def record_regret(pulls: F64, gaps: F64, out: F64) -> None:
-    """Σ_i Δ_i N_i of every lane."""
+def record_regret(pulls: F64, before: F64, gaps: F64, out: F64) -> None:
+    """Σ_i Δ_i N_i of every lane, pulls from before the run left out."""
     out[:] = 0.0
     for k in range(gaps.size):
         for lane in range(out.size):
-            out[lane] += gaps[k] * pulls[k, lane]
+            out[lane] += gaps[k] * (pulls[k, lane] - before[k])
 
 
 @jit
@@ -271,7 +272,7 @@ def play(
 ) -> None:
     """Play rounds ``done`` + 1 to ``end`` of a run that began after round ``start``, leaving all for the next call."""
     # A field read inside the loop costs a reference count each time, so all are read here.
-    numbers, arm_numbers, corruptions, gaps, fresh, noisy, by_arm, clocked, extremes, uniform, normal = setting
+    numbers, arm_numbers, corruptions, gaps, before, fresh, noisy, by_arm, clocked, extremes, uniform, normal = setting
     pulls, total, mean, location, scale = known
     words, z, reward_words, u, w = noise
     scores, largest, best, worst, arm, failed = choice
@@ -319,5 +320,5 @@ def play(
                 watch(t, new_scale, failed)
                 refresh(arm, new_location, new_scale, location, scale)
             if mark < checkpoints.size and t == checkpoints[mark]:
-                record_regret(pulls, gaps, regret[mark])
+                record_regret(pulls, before, gaps, regret[mark])
                 mark += 1

@@ -111,9 +111,10 @@ def _check_checkpoints(checkpoints: int | Sequence[int], played: int, horizon: i
 
 
 def _check_lanes(lanes: int) -> int:
-    if check_count("lanes", lanes) % WIDTH:
+    whole = check_count("lanes", lanes)
+    if whole % WIDTH:
         raise ValueError(f"lanes must be a multiple of {WIDTH}, got {lanes}")
-    return lanes
+    return whole
 
 
 @contextlib.contextmanager
