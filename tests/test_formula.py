@@ -139,8 +139,8 @@ def test_inputs_include_those_of_the_schedule() -> None:
 def test_short_names_leave_out_defaults() -> None:
     assert str(ra.BoltzmannGumbel(C=0.5)) == "BoltzmannGumbel(C=0.5)"
     assert str(ra.BoltzmannGumbel(C=0.5, location=0)) == "BoltzmannGumbel(C=0.5, location=0)"
-    assert str(ra.UCB(C=1 / 3)) == "UCB(0.333333)"
-    assert str(ra.Boltzmann(ra.inverse_log(0.25))) == "Boltzmann(inverse_log(0.25))"
+    assert str(ra.UCB(C=1 / 3)) == "UCB(C=0.333333)"
+    assert str(ra.Boltzmann(ra.inverse_log(0.25))) == "Boltzmann(inverse_log(c=0.25))"
 
 
 def test_a_family_keeps_what_its_function_says_of_itself() -> None:

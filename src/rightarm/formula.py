@@ -126,13 +126,14 @@ class Formula:
 
     def __str__(self) -> str:
         """Short, for tables and legends: without the parameters that have their default value."""
-        defaults = {parameter.name: parameter.default for parameter in self.family.parameters}
-        shown = {name: value for name, value in self.values.items() if value != defaults[name]}
         if self.family.bare:
             return self.family.name
-        texts = [f"{value:.6g}" if isinstance(value, float) else str(value) for value in shown.values()]
-        if len(self.values) > 1:
-            texts = [f"{name}={text}" for name, text in zip(shown, texts, strict=True)]
+        defaults = {parameter.name: parameter.default for parameter in self.family.parameters}
+        texts = [
+            str(value) if isinstance(value, Formula) else f"{name}={value:.6g}"
+            for name, value in self.values.items()
+            if value != defaults[name]
+        ]
         return f"{self.family.name}({', '.join(texts)})"
 
     def specification(self) -> dict[str, Any]:

@@ -118,7 +118,7 @@ def hand_made() -> ra.Result:
 
 def test_table() -> None:
     first, second = hand_made().table()
-    assert first["policy"] == "UCB(1)"
+    assert first["policy"] == "UCB(C=1)"
     assert first["regret"] == 3.0
     assert first["standard error"] == pytest.approx(math.sqrt((4 + 1 + 0 + 9) / 3 / 4))
     assert [first[f"{q}% quantile"] for q in (5, 50, 95)] == pytest.approx([1.15, 2.5, 5.55])
@@ -142,7 +142,7 @@ def test_text() -> None:
     head, titles, *rows = str(result).splitlines()
     assert head == "Deterministic(mean=[1.0, 0.0]): regret after 10 rounds, 4 replications"
     assert titles.split()[:2] == ["policy", "regret"]
-    assert [row.split()[:2] for row in rows] == [["UCB(1)", "3"], ["UCB(2)", "5"]]
+    assert [row.split()[:2] for row in rows] == [["UCB(C=1)", "3"], ["UCB(C=2)", "5"]]
     assert len({len(line) for line in (titles, *rows)}) == 1, "columns stand under their titles"
     assert repr(result) == "<Result: UCB(1), UCB(2); 4 replications, 10 rounds, seed 1>"
 

@@ -45,6 +45,11 @@ def draw_regret(result: Result, path: Path, *, title: str | None, log: bool) -> 
     if log:
         axes.set_xscale("log")
         axes.set_yscale("log")
+    else:
+        axes.set_xlim(result.rounds[-1] - result.horizon, result.rounds[-1])
+        axes.set_ylim(bottom=min(0.0, float(result.regret.min())))
+        axes.xaxis.set_major_formatter("{x:,.0f}")
+        axes.yaxis.set_major_formatter("{x:,.0f}")
     axes.set_xlabel("round")
     axes.set_ylabel("regret")
     axes.set_title(title if title is not None else result.specification["title"], fontsize=10)
