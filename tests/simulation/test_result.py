@@ -144,7 +144,7 @@ def test_text() -> None:
     assert titles.split()[:2] == ["policy", "regret"]
     assert [row.split()[:2] for row in rows] == [["UCB(C=1)", "3"], ["UCB(C=2)", "5"]]
     assert len({len(line) for line in (titles, *rows)}) == 1, "columns stand under their titles"
-    assert repr(result) == "<Result: UCB(1), UCB(2); 4 replications, 10 rounds, seed 1>"
+    assert repr(result) == "<Result: UCB(C=1), UCB(C=2); 4 replications, 10 rounds, seed 1>"
 
 
 def test_what_computed_it_is_told() -> None:
