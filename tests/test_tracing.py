@@ -144,6 +144,45 @@ def test_the_noise_belongs_to_a_policy() -> None:
     assert result.specification["policies"][0] != result.specification["policies"][1]
 
 
+def test_mistakes_in_a_formula_are_explained() -> None:
+    @ra.policy
+    def forgetful(mean):  # type: ignore[no-untyped-def]
+        mean + 1.0
+
+    @ra.policy
+    def branching(mean, pulls):  # type: ignore[no-untyped-def]
+        return mean if pulls > 3 else 1.0
+
+    generator = np.random.default_rng(1)
+
+    @ra.policy
+    def drawing(mean):  # type: ignore[no-untyped-def]
+        return mean + generator.random()
+
+    for policy, error, message in (
+        (forgetful(), TypeError, "forgetful returned nothing"),
+        (branching(), ValueError, "truth value"),
+        (drawing(), TypeError, "drawing gives another score each time"),
+    ):
+        with pytest.raises(error, match=message) as raised:
+            ra.simulate(policy, ra.Bernoulli([0.5, 0.4]), horizon=10)
+        if policy == branching():
+            assert "in branching, which is called with arrays" in raised.value.__notes__[0]
+
+
+def test_parameters_are_checked_together_and_by_their_type() -> None:
+    @ra.policy
+    def rounded(mean, *, horizon: int):  # type: ignore[no-untyped-def]
+        return mean * horizon
+
+    with pytest.raises(ValueError, match=r"horizon must be a whole number, got 2\.5"):
+        rounded(2.5)
+    with pytest.raises(ValueError, match=r"Uniform needs low ≤ high for every arm, got .*\[0\.0, 2\.0\]"):
+        ra.Uniform(low=[0, 2], high=1)
+    with pytest.raises(ValueError, match=r"temperature must not be negative, got -0\.5 at t = 2"):
+        ra.Boltzmann(lambda t: -1 / t)
+
+
 @ra.problem
 def Lognormal(w, *, sigma):  # type: ignore[no-untyped-def]
     return np.exp(sigma * w)

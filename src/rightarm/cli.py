@@ -67,7 +67,7 @@ def figure1(
     make = lab.quick_plan if quick else lab.full_plan
     plan = make(seed=seed) if replications is None else make(replications, seed)
     try:
-        with bar("Figure 1", sum(job.rounds for job in lab.jobs(plan))) as on_rounds:
+        with bar("Figure 1", lab.rounds_left(plan, output)) as on_rounds:
             points = lab.compute(plan, output, workers or available_cores(), on_rounds)
     except KeyboardInterrupt:
         typer.echo("stopped; what was finished is kept, and the same command goes on from there", err=True)
@@ -75,6 +75,10 @@ def figure1(
     lab.write_csv(points, output / "figure1.csv")
     draw(points, plan, output / "figure1.png", output / "figure1.svg")
     (output / "report.md").write_text(report(points, plan), encoding="utf-8")
+    if plan.smaller:
+        typer.echo(
+            f"A smaller version, T = {plan.horizon:,}; the paper's statements are about T = {lab.PAPER_HORIZON:,}."
+        )
     for claim in claims(points, plan):
         typer.echo(f"{'agrees        ' if claim.holds else 'does not agree'}  {claim.statement}: {claim.evidence}.")
     typer.echo(

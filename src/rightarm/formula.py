@@ -38,6 +38,7 @@ class Rule:
 Positive = Annotated[float, Rule("positive", lambda x: x > 0)]
 NonNegative = Annotated[float, Rule("non-negative", lambda x: x >= 0)]
 Probability = Annotated[float, Rule("between 0 and 1", lambda x: 0 <= x <= 1)]
+WHOLE = Rule("a whole number", lambda x: x == int(x))
 Count = Annotated[float, Rule("a whole number from 1 on", lambda x: x >= 1 and x == int(x))]
 
 
@@ -79,7 +80,7 @@ class Formula:
         """The value of one parameter of such a formula, or an error that names it."""
         if isinstance(annotation, type) and issubclass(annotation, Formula):
             return annotation.accept(name, value)
-        return check_number(name, value, rule_of(annotation))
+        return check_number(name, value, WHOLE if annotation is int else rule_of(annotation))
 
     @classmethod
     def accept(cls, name: str, value: Any) -> Formula:
@@ -103,7 +104,18 @@ class Formula:
         values = {
             name: value.evaluate(inputs) if isinstance(value, Formula) else value for name, value in self.values.items()
         }
-        return self.family.function(*(inputs[name] for name in self.family.inputs), **values)
+        return self._call(inputs, values)
+
+    def _call(self, inputs: Mapping[str, Any], values: Mapping[str, Any]) -> Any:
+        """The function's value, or its error with a word on where it happened."""
+        try:
+            value = self.family.function(*(inputs[name] for name in self.family.inputs), **values)
+        except (ArithmeticError, AttributeError, LookupError, NameError, TypeError, ValueError) as error:
+            error.add_note(f"in {self.family.name}, which is called with arrays: np.where and np.sqrt, not if and math")
+            raise
+        if value is None:
+            raise TypeError(f"{self.family.name} returned nothing; is its `return` missing?")
+        return value
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Formula) and self._key() == other._key()
@@ -161,6 +173,7 @@ class Family:
         self.inputs = tuple(a.name for a in arguments if a.kind is a.POSITIONAL_OR_KEYWORD)
         self.parameters = tuple(a for a in arguments if a.kind is a.KEYWORD_ONLY)
         self._check_inputs(arguments)
+        self.__doc__ = f"{self.name}({self._parameter_list()})\n\n{inspect.getdoc(function) or ''}"  # for help()
         self.__signature__ = inspect.Signature(
             [a.replace(kind=a.POSITIONAL_OR_KEYWORD) for a in self.parameters], return_annotation=kind
         )
@@ -191,13 +204,19 @@ class Family:
         return typing.get_type_hints(self.function, include_extras=True)
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        for unknown in keywords.keys() - {p.name for p in self.parameters}:
+            raise TypeError(f"{self.name} has no parameter {unknown!r}; it has {self._parameter_list()}")
         try:
             bound = self.__signature__.bind(*arguments, **keywords)
         except TypeError as error:
-            raise TypeError(f"{self.name}({', '.join(p.name for p in self.parameters)}): {error}") from None
+            raise TypeError(f"{self.name}({self._parameter_list()}): {error}") from None
         bound.apply_defaults()
         hints = self.annotations
         return self.kind(self, {name: self.kind.check(name, v, hints.get(name)) for name, v in bound.arguments.items()})
+
+    def _parameter_list(self) -> str:
+        texts = (p.name if p.default is p.empty else f"{p.name}={p.default!r}" for p in self.parameters)
+        return ", ".join(texts) or "none"
 
     def __repr__(self) -> str:
         return self.name

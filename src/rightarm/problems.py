@@ -24,6 +24,7 @@ from rightarm.formula import (
     rule_of,
 )
 
+Requirement = tuple[str, Callable[..., Any]] | None
 QUADRATURE = 1 << 20  # points behind a mean that is not given in closed form
 PRECISION = 2e-5  # of a reward's standard deviation, to which such a mean must be certain
 
@@ -69,6 +70,12 @@ class Problem(Formula):
         if arms == 0:
             raise ValueError(f"{family.name} needs a parameter with one value per arm, got {dict(values)}")
         full = {name: value * arms if len(value) == 1 else value for name, value in values.items()}
+        if isinstance(family, ProblemFamily) and family.require is not None:
+            text, holds = family.require
+            if not np.all(holds(**{name: np.array(value) for name, value in full.items()})):
+                raise ValueError(
+                    f"{family.name} needs {text} for every arm, got { ({n: list(v) for n, v in full.items()}) }"
+                )
         super().__init__(family, full)
         self.__dict__.update(arms=arms, corruptions=corruptions)
 
@@ -87,8 +94,7 @@ class Problem(Formula):
     def evaluate(self, inputs: Mapping[str, Any]) -> Any:
         """Rewards by NumPy; ``inputs["arm"]`` says whose."""
         arm = inputs["arm"]
-        values = {name: np.asarray(value)[arm] for name, value in self.values.items()}
-        return self.family.function(*(inputs[name] for name in self.family.inputs), **values)
+        return self._call(inputs, {name: np.asarray(value)[arm] for name, value in self.values.items()})
 
     @functools.cached_property
     def means(self) -> NDArray[np.float64]:
@@ -194,9 +200,9 @@ def _gaussian_quantiles(u: NDArray[np.float64]) -> NDArray[np.float64]:
 class ProblemFamily(Family):
     """A problem's formula together with its mean, where that is known in closed form."""
 
-    def __init__(self, function: Callable[..., Any], mean: Callable[..., Any] | None) -> None:
+    def __init__(self, function: Callable[..., Any], mean: Callable[..., Any] | None, require: Requirement) -> None:
         super().__init__(function, Problem)
-        self.mean = mean
+        self.mean, self.require = mean, require
 
     @property
     def identity(self) -> tuple[Any, ...]:
@@ -206,10 +212,21 @@ class ProblemFamily(Family):
 @overload
 def problem(function: Callable[..., Any]) -> ProblemFamily: ...
 @overload
-def problem(*, mean: Callable[..., Any] | None = None) -> Callable[[Callable[..., Any]], ProblemFamily]: ...
-def problem(function: Callable[..., Any] | None = None, *, mean: Callable[..., Any] | None = None) -> Any:
+def problem(
+    *, mean: Callable[..., Any] | None = None, require: Requirement = None
+) -> Callable[[Callable[..., Any]], ProblemFamily]: ...
+def problem(
+    function: Callable[..., Any] | None = None,
+    *,
+    mean: Callable[..., Any] | None = None,
+    require: Requirement = None,
+) -> Any:
     """Make a problem from one formula for the reward, its parameters behind a *; each takes one value per arm.
 
+    The formula may ask for ``u`` (fresh noise, uniform in (0, 1)), ``w`` (fresh Gaussian noise), ``t`` (the round),
+    ``pulls`` (how often the arm was pulled, this pull included) and ``arm`` (its index).
+
+    ``require`` is what the parameters must fulfil together, in words and as a function of them.
     ``mean`` is a function of the same parameters. Without it the means are integrated numerically, on 2²⁰ points; where
     that is not certain enough, as with heavy tails, an error asks for it.
 
@@ -221,8 +238,8 @@ def problem(function: Callable[..., Any] | None = None, *, mean: Callable[..., A
     array([2., 1.])
     """
     if function is None:
-        return functools.partial(problem, mean=mean)
-    return ProblemFamily(function, mean)
+        return functools.partial(problem, mean=mean, require=require)
+    return ProblemFamily(function, mean, require)
 
 
 @problem(mean=lambda mean: mean)
@@ -255,7 +272,7 @@ def Deterministic(*, mean: float):
     return mean
 
 
-@problem(mean=lambda low, high: (low + high) / 2)
+@problem(mean=lambda low, high: (low + high) / 2, require=("low ≤ high", lambda low, high: low <= high))
 def Uniform(u, *, low: float, high: float):
     """Pay uniformly between ``low`` and ``high``.
 

@@ -63,7 +63,7 @@ def test_repeated(settings: dict[str, Any], tmp_path: Path) -> None:
     """Also from a file, with nothing but what it holds."""
     result = simulated(**settings)
     assert_equal(result.repeat(), result)
-    assert_equal(ra.Result.load(result.save(tmp_path / "r")).repeat(workers=1), result)
+    assert_equal(ra.Result.load(result.save(tmp_path / "r.parquet")).repeat(workers=1), result)
 
 
 def test_repeated_with_changes() -> None:
@@ -120,20 +120,49 @@ def test_table() -> None:
     first, second = hand_made().table()
     assert first["policy"] == "UCB(C=1)"
     assert first["regret"] == 3.0
-    assert first["standard error"] == pytest.approx(math.sqrt((4 + 1 + 0 + 9) / 3 / 4))
-    assert [first[f"{q}% quantile"] for q in (5, 50, 95)] == pytest.approx([1.15, 2.5, 5.55])
-    assert first["pulls of the best arm"] == pytest.approx(0.7)
-    assert (second["regret"], second["standard error"], second["pulls of the best arm"]) == (5.0, 0.0, 0.5)
+    assert first["standard_error"] == pytest.approx(math.sqrt((4 + 1 + 0 + 9) / 3 / 4))
+    assert [first[name] for name in ("quantile_05", "median", "quantile_95")] == pytest.approx([1.15, 2.5, 5.55])
+    assert first["best_arm_share"] == pytest.approx(0.7)
+    assert (second["regret"], second["standard_error"], second["best_arm_share"]) == (5.0, 0.0, 0.5)
 
 
 def test_summary_is_the_table() -> None:
     result = hand_made()
-    assert result.summary().to_dicts() == result.table()
+    parameters = [{"family": "UCB", "C": 1.0}, {"family": "UCB", "C": 2.0}]
+    expected = [row | own for row, own in zip(result.table(), parameters, strict=True)]
+    assert result.summary().to_dicts() == expected
+
+
+def test_a_sweep_is_drawn_against_its_parameter(tmp_path: Path) -> None:
+    policies = [*map(ra.UCB, (2.0, 0.5, 1.0)), ra.Boltzmann(ra.inverse_log(0.25)), ra.BoltzmannGumbel(C=0.5)]
+    result = ra.simulate(policies, ra.Bernoulli([0.5, 0.4]), horizon=50, replications=2, seed=1)
+    curves = result.curves("C")
+    assert curves == {"UCB": [(0.5, 1), (1.0, 2), (2.0, 0)], "BoltzmannGumbel (location=0.5772)": [(0.5, 4)]}
+    assert result.curves("c") == {"Boltzmann (inverse_log)": [(0.25, 3)]}
+    assert result.plot(tmp_path / "sweep.svg", against="C").read_text().count("<svg") == 1
+    assert result.summary()["temperature"].to_list() == [None, None, None, "inverse_log", None]
+    for unknown in ("Q", "family", "temperature"):
+        with pytest.raises(ValueError, match=f"against must be a parameter.* C, c, location, got '{unknown}'"):
+            result.plot(tmp_path / "x.svg", against=unknown)
+
+
+def test_many_curves_and_equal_names(tmp_path: Path) -> None:
+    policies = [ra.UCB(C) for C in range(1, 12)]
+    result = ra.simulate(policies, ra.Bernoulli([0.5, 0.4]), horizon=50, replications=2, seed=1)
+    result.plot(tmp_path / "many.png")
+    result.plot(tmp_path / "log.png", log=True)
+    two = ra.simulate([ra.Boltzmann(lambda t: 1 / t), ra.Boltzmann(lambda t: 2 / t)], result.problem, horizon=5, seed=1)
+    assert two.labels == ("Boltzmann(<lambda>) #1", "Boltzmann(<lambda>) #2")
+
+
+def test_saved_as_what_it_is(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"path must end in \.parquet, got .*result\.csv"):
+        hand_made().save(tmp_path / "result.csv")
 
 
 def test_one_replication_has_no_standard_error() -> None:
     result = simulated(replications=1)
-    assert all(math.isnan(row["standard error"]) for row in result.table())
+    assert all(math.isnan(row["standard_error"]) for row in result.table())
     assert "nan" in str(result)
 
 

@@ -350,7 +350,7 @@ REFUSED: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "policy twice": (
         {"policies": [ra.UCB(1), ra.UCB(1.0)]},
         ValueError,
-        r"policies must differ.*got UCB\(1\), UCB\(1\)",
+        r"policies must differ.*got UCB\(C=1\), UCB\(C=1\)",
     ),
     "problem not called": ({"problem": ra.Bernoulli}, TypeError, "problem must be a problem.*got Bernoulli"),
     "problem is a list": ({"problem": [0.5, 0.4]}, TypeError, r"problem must be a problem.*got \[0.5, 0.4\]"),

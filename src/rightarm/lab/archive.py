@@ -55,15 +55,9 @@ class Archive:
         self, jobs: Sequence[Job], workers: int, on_rounds: Callable[[int], None]
     ) -> Iterator[tuple[Job, Outcome]]:
         """The outcome of every job: those on disk first, the others as they are played."""
-        missing = []
-        for job in jobs:
-            outcome = self.get(job)
-            if outcome is None:
-                missing.append(job)
-            else:
-                on_rounds(job.rounds)
-                yield job, outcome
-        for job, outcome in play_jobs(missing, workers, on_rounds):
+        kept = {job: self.get(job) for job in jobs}
+        yield from ((job, outcome) for job, outcome in kept.items() if outcome is not None)
+        for job, outcome in play_jobs([job for job in jobs if kept[job] is None], workers, on_rounds):
             self.put(job, outcome)
             yield job, outcome
 

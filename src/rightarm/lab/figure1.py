@@ -135,6 +135,12 @@ def jobs(plan: Plan) -> dict[Job, tuple[str, str, float]]:
     }
 
 
+def rounds_left(plan: Plan, folder: Path) -> int:
+    """What ``folder`` does not hold yet."""
+    archive = Archive(folder / "cells")
+    return sum(job.rounds for job in jobs(plan) if archive.get(job) is None)
+
+
 def compute(plan: Plan, folder: Path, workers: int, on_rounds: Callable[[int], None]) -> Points:
     """All cells of the figure; those that ``folder`` holds already are not computed again."""
     cells = jobs(plan)

@@ -95,8 +95,8 @@ def report(points: Points, plan: Plan) -> str:
         f"{GAP * plan.horizon:.0f}.",
         "![Figure 1](figure1.png)",
         "## What the paper's text says, and what is measured",
-        f"“Well” means less than half of a uniform choice's regret, a difference as {CERTAIN:.0f} standard errors."
-        f"{small}",
+        "“Reasonably well” means below a uniform choice's regret, “well” below half of it, “fail” above half; each "
+        f"by {CERTAIN:.0f} standard errors, and so is a difference.{small}",
         "\n".join(["| statement | measured | numbers: mean regret (standard error) |", "| --- | --- | --- |", *tested]),
         "## All points",
         "Mean regret (standard error). BGE has the paper's noise location +γ and is the one drawn; the last two "

@@ -25,7 +25,12 @@ class Schedule(Formula):
         if isinstance(value, cls):
             return value
         if isinstance(value, types.FunctionType):
-            return Family(value, cls, bare=True)()  # type: ignore[no-any-return]
+            made: Schedule = Family(value, cls, bare=True)()
+            for t in (2.0, 10.0):
+                first = made.evaluate({"t": t, "best": 1.0, "worst": 0.0, "arms": 2.0})
+                if not np.all(np.asarray(first) >= 0):
+                    raise ValueError(f"{name} must not be negative, got {first} at t = {t:.0f}")
+            return made
         if not isinstance(value, numbers.Real):
             message = f"{name} must be a schedule such as inverse_log(0.25), a number or a function of t, got {value!r}"
             raise TypeError(message)

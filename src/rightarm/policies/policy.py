@@ -56,12 +56,7 @@ class Policy(Formula):
     def _scores(self, t: float, pulls: ArrayLike, means: ArrayLike, z: ArrayLike, arms: int) -> NDArray[np.float64]:
         pulls, means = np.asarray(pulls, dtype=float), np.asarray(means, dtype=float)
         inputs = _inputs(t, pulls, means, np.asarray(z, dtype=float), arms, means.max(), means.min())
-        try:
-            scores = np.asarray(self.evaluate(inputs), dtype=float)
-        except ValueError as error:
-            error.add_note(f"{self.family.name} is called with arrays: use np.where and np.maximum, not if and max")
-            raise
-        return np.broadcast_to(scores, means.shape)
+        return np.broadcast_to(np.asarray(self.evaluate(inputs), dtype=float), means.shape)
 
     def choose(self, round: int, pulls: ArrayLike, means: ArrayLike, random: np.random.Generator) -> int:
         """The arm for one live decision: the first that was never pulled, else the largest score, ties broken fairly.
@@ -164,6 +159,10 @@ def policy(*, noise: Law | None = None) -> Callable[[Callable[..., Any]], Policy
 def policy(function: Callable[..., Any] | None = None, *, noise: Law | None = None) -> Any:
     """Make a policy from one formula; live and compiled, with nothing else to write.
 
+    The formula may ask for ``t`` (the round, counted from 1), ``pulls`` and ``mean`` of the arm, ``z`` (fresh noise,
+    one draw for every arm and round), ``best`` and ``worst`` (the largest and smallest mean of all arms) and ``arms``
+    (their number). Its parameters stand behind a ``*``; annotations such as `Positive` or ``int`` check them.
+
     >>> import numpy as np, rightarm as ra
     >>> @ra.policy(noise=ra.noise.Gumbel())
     ... def cautious(t, pulls, mean, z, *, C: float = 1.0):
@@ -236,7 +235,10 @@ def _check_arm_by_arm(policy: Policy) -> None:
         return np.broadcast_to(np.asarray(policy.evaluate(inputs), dtype=float), means[of].shape)
 
     with np.errstate(all="ignore"):
-        together, alone = scores(slice(None)), np.concatenate([scores(slice(i, i + 1)) for i in range(pulls.size)])
+        together, again = scores(slice(None)), scores(slice(None))
+        alone = np.concatenate([scores(slice(i, i + 1)) for i in range(pulls.size)])
+    if not np.array_equal(together, again, equal_nan=True):
+        raise TypeError(f"{policy.family.name} gives another score each time; ask for noise by name instead")
     if not np.allclose(together, alone, rtol=1e-9, equal_nan=True):
         raise TypeError(
             f"{policy.family.name} mixes the arms in a sum, mean or maximum, which cannot be compiled: "

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rightarm.simulation.types import F64, I64
+
 try:
+    from matplotlib import colormaps
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 except ImportError as error:
     raise ImportError("plot() needs matplotlib: pip install 'rightarm[lab]'") from error
@@ -28,32 +33,93 @@ STYLES: list[dict[str, Any]] = [
 NORMAL_95 = 1.96  # standard errors either side of a mean
 
 
+MANY = 7  # curves from which on colours come from a scale and the legend stands beside the picture
+
+
 def draw_regret(result: Result, path: Path, *, title: str | None, log: bool) -> Path:
     """Mean regret of each policy with its confidence band; ``log`` makes both axes logarithmic."""
-    figure = Figure(figsize=(8, 5), layout="constrained")
-    axes = figure.add_subplot()
-    for i, label in enumerate(result.labels):
-        mean = result.regret[i].mean(axis=0)
-        half = (
-            NORMAL_95 * result.regret[i].std(axis=0, ddof=1) / np.sqrt(result.regret.shape[1])
-            if len(result.regret[i]) > 1
-            else 0
-        )
-        style = STYLES[i % len(STYLES)]
-        axes.plot(result.rounds, mean, label=label, linewidth=1.8, **style)
-        axes.fill_between(result.rounds, mean - half, mean + half, color=style["color"], alpha=0.18, linewidth=0)
+    figure, axes = _figure(result, title)
+    mean, half = _mean_and_half(result)
+    if len(mean) > MANY:
+        half = np.zeros_like(half)  # so many bands would hide each other and the curves
+    for label, style, m, h in zip(result.labels, _styles(len(result.labels)), mean, half, strict=True):
+        _curve(axes, result.rounds, m, h, label, style)
     if log:
         axes.set_xscale("log")
-        axes.set_yscale("log")
+        axes.set_yscale("log", nonpositive="mask")
     else:
         axes.set_xlim(result.rounds[-1] - result.horizon, result.rounds[-1])
         axes.set_ylim(bottom=min(0.0, float(result.regret.min())))
         axes.xaxis.set_major_formatter("{x:,.0f}")
         axes.yaxis.set_major_formatter("{x:,.0f}")
     axes.set_xlabel("round")
+    return _save(figure, axes, path)
+
+
+def draw_against(
+    result: Result,
+    curves: dict[str, list[tuple[float, int]]],
+    parameter: str,
+    path: Path,
+    *,
+    title: str | None,
+    log: bool,
+) -> Path:
+    """Final mean regret against a parameter, the axis logarithmic if its values span a decade."""
+    figure, axes = _figure(result, title)
+    mean, half = (values[:, -1] for values in _mean_and_half(result))
+    values = np.array([value for points in curves.values() for value, _ in points])
+    for (label, points), style in zip(curves.items(), _styles(len(curves)), strict=True):
+        at = [i for _, i in points]
+        _curve(axes, np.array([value for value, _ in points]), mean[at], half[at], label, style | {"marker": "."})
+    if values.min() > 0 and values.max() / values.min() > 10:
+        axes.set_xscale("log")
+    if log:
+        axes.set_yscale("log", nonpositive="mask")
+    else:
+        axes.set_ylim(bottom=0)
+        axes.yaxis.set_major_formatter("{x:,.0f}")
+    axes.set_xlabel(parameter)
+    return _save(figure, axes, path)
+
+
+def _figure(result: Result, title: str | None) -> tuple[Figure, Axes]:
+    figure = Figure(figsize=(8, 5), layout="constrained")
+    axes = figure.add_subplot()
+    axes.set_title(textwrap.fill(title if title is not None else result.specification["title"], 100), fontsize=10)
     axes.set_ylabel("regret")
-    axes.set_title(title if title is not None else result.specification["title"], fontsize=10)
     axes.grid(alpha=0.3)
-    axes.legend(frameon=False, loc="upper left")
+    return figure, axes
+
+
+def _mean_and_half(result: Result) -> tuple[F64, F64]:
+    """Mean regret and half the width of its confidence interval, policies × rounds."""
+    replications = result.regret.shape[1]
+    mean = result.regret.mean(axis=1)
+    if replications == 1:
+        return mean, np.zeros_like(mean)
+    return mean, NORMAL_95 * result.regret.std(axis=1, ddof=1) / np.sqrt(replications)
+
+
+def _curve(axes: Axes, x: F64 | I64, mean: F64, half: F64, label: str, style: dict[str, Any]) -> None:
+    axes.plot(x, mean, label=label, linewidth=1.8, **style)
+    axes.fill_between(x, mean - half, mean + half, color=style["color"], alpha=0.18, linewidth=0)
+
+
+def _styles(curves: int) -> list[dict[str, Any]]:
+    if curves <= MANY:
+        return STYLES[:curves]
+    return [{"color": colormaps["viridis"](0.95 * i / (curves - 1)), "linestyle": "-"} for i in range(curves)]
+
+
+def _save(figure: Figure, axes: Axes, path: Path) -> Path:
+    handles, labels = axes.get_legend_handles_labels()
+    if len(labels) <= MANY:
+        axes.legend(frameon=False)
+    else:
+        figure.set_figwidth(11)
+        figure.legend(
+            handles, labels, frameon=False, loc="outside right upper", fontsize=8, ncols=1 + len(labels) // 30
+        )
     figure.savefig(path, dpi=150)
     return path

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import polars
 
 FORMAT = 1
-QUANTILES = (0.05, 0.5, 0.95)
+QUANTILES = {"quantile_05": 0.05, "median": 0.5, "quantile_95": 0.95}
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class Result:
             "seed": seed,
             "versions": versions(),
         }
-        result = cls(tuple(map(str, policies)), rounds, regret, pulls, specification)
+        result = cls(_distinct([str(policy) for policy in policies]), rounds, regret, pulls, specification)
         result.__dict__.update(policies=tuple(policies), problem=problem)  # no need to find them again
         return result
 
@@ -105,16 +105,25 @@ class Result:
             {
                 "policy": label,
                 "regret": float(final[i].mean()),
-                "standard error": float(error[i]),
-                **{f"{q:.0%} quantile": float(np.quantile(final[i], q)) for q in QUANTILES},
-                "pulls of the best arm": float(best[i]),
+                "standard_error": float(error[i]),
+                **{name: float(np.quantile(final[i], q)) for name, q in QUANTILES.items()},
+                "best_arm_share": float(best[i]),
             }
             for i, label in enumerate(self.labels)
         ]
 
     def summary(self) -> polars.DataFrame:
-        """Final regret of each policy: mean, standard error, quantiles, and the best arm's share of the pulls."""
-        frame: polars.DataFrame = _polars("summary()").DataFrame(self.table())
+        """Final regret of each policy: mean, standard error, quantiles, the best arm's share; and its parameters.
+
+        A parameter is a column, empty for policies that do not have it: a sweep can be filtered and plotted by it.
+        """
+        parameters = [_parameters(policy) for policy in self.specification["policies"]]
+        names = list(dict.fromkeys(name for row in parameters for name in row))
+        rows = [
+            {**row, **{name: own.get(name) for name in names}}
+            for row, own in zip(self.table(), parameters, strict=True)
+        ]
+        frame: polars.DataFrame = _polars("summary()").DataFrame(rows, infer_schema_length=None)
         return frame
 
     def __str__(self) -> str:
@@ -133,16 +142,50 @@ class Result:
         shape = f"{self.regret.shape[1]:,} replications, {self.horizon:,} rounds, seed {self.seed}"
         return f"<Result: {', '.join(self.labels)}; {shape}>"
 
-    def plot(self, path: str | os.PathLike[str], *, title: str | None = None, log: bool = False) -> Path:
-        """Draw mean regret with 95% confidence bands against the round, as PNG, SVG or PDF by the path's ending."""
-        from rightarm.simulation.figure import draw_regret
+    def plot(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        against: str | None = None,
+        title: str | None = None,
+        log: bool = False,
+    ) -> Path:
+        """Draw mean regret with 95% confidence bands against the round, as PNG, SVG or PDF by the path's ending.
 
-        return draw_regret(self, Path(path), title=title, log=log)
+        ``against="C"`` draws the final regret of a sweep against that parameter instead, a curve for each kind of
+        policy.
+        """
+        from rightarm.simulation.figure import draw_against, draw_regret
+
+        if against is None:
+            return draw_regret(self, Path(path), title=title, log=log)
+        return draw_against(self, self.curves(against), against, Path(path), title=title, log=log)
+
+    def curves(self, parameter: str) -> dict[str, list[tuple[float, int]]]:
+        """For each kind of policy that has ``parameter``, its values in order, each with the policy's index."""
+        curves: dict[str, list[tuple[float, int]]] = {}
+        for i, policy in enumerate(self.specification["policies"]):
+            own = _parameters(policy)
+            if isinstance(own.get(parameter), float):
+                value = own.pop(parameter)
+                others = ", ".join(
+                    f"{n}={v:.4g}" if isinstance(v, float) else v for n, v in own.items() if n != "family"
+                )
+                curves.setdefault(f"{own['family']} ({others})" if others else own["family"], []).append((value, i))
+        if not curves:
+            rows = [_parameters(policy) for policy in self.specification["policies"]]
+            known = sorted({name for row in rows for name, value in row.items() if isinstance(value, float)})
+            raise ValueError(
+                f"against must be a parameter of one of the policies, {', '.join(known)}, got {parameter!r}"
+            )
+        return {name: sorted(points) for name, points in curves.items()}
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write everything to a Parquet file, a row for each policy and replication; an old file is replaced whole."""
         pl = _polars("save()")
         path = Path(path)
+        if path.suffix != ".parquet":
+            raise ValueError(f"path must end in .parquet, got {path}")
         policies, replications, _ = self.regret.shape
         frame = pl.DataFrame(
             {
@@ -175,6 +218,27 @@ class Result:
         shape = (len(labels), len(frame) // len(labels), -1)
         regret, pulls = (frame[name].to_numpy().reshape(shape) for name in ("regret", "pulls"))
         return cls(labels, rounds, regret, pulls, content)
+
+
+def _parameters(policy: dict[str, Any]) -> dict[str, Any]:
+    """The family and the parameters of a policy's specification; those of a schedule under the schedule's name."""
+    row: dict[str, Any] = {"family": policy["formula"].rpartition(":")[2]}
+    for name, value in policy["parameters"].items():
+        if isinstance(value, dict):
+            inner = _parameters(value)
+            row[name] = inner.pop("family")
+            row |= inner
+        else:
+            row[name] = value
+    return row
+
+
+def _distinct(labels: list[str]) -> tuple[str, ...]:
+    """Labels that differ: the second of two equal ones gets a number."""
+    return tuple(
+        f"{label} #{labels[: i + 1].count(label)}" if labels.count(label) > 1 else label
+        for i, label in enumerate(labels)
+    )
 
 
 def versions() -> dict[str, str]:

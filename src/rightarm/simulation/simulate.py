@@ -36,7 +36,7 @@ def simulate(
     - ``seed``: the same seed gives the same result, bit for bit, whatever ``workers`` and ``lanes`` are. Without one a
       fresh seed is drawn, and the result tells it. Replication r of every policy meets the same luck, so differences
       between policies are sharper than each of their means.
-    - ``checkpoints``: the rounds at which regret is recorded, or how many of them, spaced evenly on a log scale.
+    - ``checkpoints``: the rounds at which regret is recorded, or about how many, spaced evenly on a log scale.
     - ``workers``: threads; one per core unless given. ``progress``: show a bar with the rate and the time left.
     - ``pulls``, ``means``: statistics to start from, one of each per arm, as if those rounds had been played.
     - ``lanes``: replications played side by side; chosen for speed unless given.
