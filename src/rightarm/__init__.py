@@ -1,6 +1,6 @@
 """rightarm: multi-armed bandits around "Boltzmann Exploration Done Right". The public names, and nothing else."""
 
-from rightarm import noise
+from rightarm import noise, theory
 from rightarm.formula import Count, NonNegative, Positive, Probability
 from rightarm.policies import (
     UCB,
@@ -46,5 +46,6 @@ __all__ = [
     "problem",
     "schedule",
     "simulate",
+    "theory",
     "two_phase",
 ]
