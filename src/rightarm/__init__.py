@@ -1,6 +1,7 @@
 """rightarm: multi-armed bandits around "Boltzmann Exploration Done Right". The public names, and nothing else."""
 
 from rightarm import noise, theory
+from rightarm.estimators import CatoniEstimator
 from rightarm.formula import Count, NonNegative, Positive, Probability
 from rightarm.policies import (
     UCB,
@@ -26,6 +27,7 @@ __all__ = [
     "Bernoulli",
     "Boltzmann",
     "BoltzmannGumbel",
+    "CatoniEstimator",
     "Count",
     "Deterministic",
     "Gaussian",
