@@ -104,6 +104,20 @@ POLICIES = {
     "moss": PolicyCase(
         moss(), lambda t, n, mean, z, means: mean + math.sqrt(max(0.0, math.log(t / (len(means) * n))) / n)
     ),
+    "gaussian thompson": PolicyCase(
+        ra.GaussianThompson(), lambda t, n, mean, z, means: mean + math.sqrt(1 / (n + 1)) * z
+    ),
+    "maillard sampling": PolicyCase(
+        ra.Maillard(sigma=1.5), lambda t, n, mean, z, means: z - n * (max(means) - mean) ** 2 / 4.5
+    ),
+    "ucb1": PolicyCase(ra.UCB1(), lambda t, n, mean, z, means: mean + math.sqrt(2 * math.log(t) / n)),
+    "moss of a horizon": PolicyCase(
+        ra.MOSS(horizon=200),
+        lambda t, n, mean, z, means: mean + math.sqrt(max(0.0, math.log(200 / (len(means) * n))) / n),
+    ),
+    "anytime moss": PolicyCase(
+        ra.AnytimeMOSS(), lambda t, n, mean, z, means: mean + math.sqrt(max(0.0, math.log(t / (len(means) * n))) / n)
+    ),
     "curious": PolicyCase(curious(), lambda t, n, mean, z, means: mean + 1 / math.sqrt(n)),
 }
 

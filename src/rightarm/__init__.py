@@ -4,9 +4,14 @@ from rightarm import noise, theory
 from rightarm.estimators import CatoniEstimator
 from rightarm.formula import Count, NonNegative, Positive, Probability
 from rightarm.policies import (
+    MOSS,
     UCB,
+    UCB1,
+    AnytimeMOSS,
     Boltzmann,
     BoltzmannGumbel,
+    GaussianThompson,
+    Maillard,
     Policy,
     Schedule,
     constant,
@@ -23,7 +28,10 @@ from rightarm.simulation import Result, simulate
 __version__ = "0.1.0"
 
 __all__ = [
+    "MOSS",
     "UCB",
+    "UCB1",
+    "AnytimeMOSS",
     "Bernoulli",
     "Boltzmann",
     "BoltzmannGumbel",
@@ -31,6 +39,8 @@ __all__ = [
     "Count",
     "Deterministic",
     "Gaussian",
+    "GaussianThompson",
+    "Maillard",
     "NonNegative",
     "Policy",
     "Positive",

@@ -11,13 +11,20 @@ from rightarm.policies.boltzmann import (
     two_phase,
 )
 from rightarm.policies.gumbel import BoltzmannGumbel
+from rightarm.policies.maillard import Maillard
 from rightarm.policies.policy import Policy, policy
-from rightarm.policies.ucb import UCB
+from rightarm.policies.thompson import GaussianThompson
+from rightarm.policies.ucb import MOSS, UCB, UCB1, AnytimeMOSS
 
 __all__ = [
+    "MOSS",
     "UCB",
+    "UCB1",
+    "AnytimeMOSS",
     "Boltzmann",
     "BoltzmannGumbel",
+    "GaussianThompson",
+    "Maillard",
     "Policy",
     "Schedule",
     "constant",
