@@ -150,17 +150,19 @@ def break_ties(score: F64, largest: F64, arm: I64, ties: U32) -> None:
     """Choose fairly among equal scores; a lane draws from its stream of ties only when it has one."""
     for lane in range(arm.size):
         if arm[lane] >= TIE:
-            arm[lane] = 0  # stays so where no score is a number; the run fails then
+            first = arm[lane] - TIE  # the first arm with the largest score
+            arm[lane] = first  # stays so where no score is a number; the run fails then
             equal = 0
-            for k in range(score.shape[0]):
+            for k in range(first, score.shape[0]):
                 equal += score[k, lane] == largest[lane]
             word = np.empty((1, 1), u32)
             draw_words(ties[:, lane : lane + 1], word)
             rank = i64((u64(word[0, 0]) * u64(equal)) >> u64(32))
-            for k in range(score.shape[0]):
+            for k in range(first, score.shape[0]):
                 if score[k, lane] == largest[lane]:
                     if rank == 0:
                         arm[lane] = k
+                        break
                     rank -= 1
 
 
@@ -188,7 +190,7 @@ def tied_scores(arm: I64, location: F64, scale: F64, z: F32, clocked: bool, now:
     """The scores that an affine arg max does not store, for the lanes that need them."""
     for lane in range(arm.size):
         if arm[lane] >= TIE:
-            for k in range(score.shape[0]):
+            for k in range(arm[lane] - TIE, score.shape[0]):
                 score[k, lane] = fma(scale[k, lane], now if clocked else f64(z[k, lane]), location[k, lane])
 
 
