@@ -75,7 +75,7 @@ def main() -> None:
     rows = []
     for arms in ARMS:
         for policy, title in TITLES.items():
-            ours = best_of(5, lambda p=policy, k=arms: rightarm_ns(POLICIES[p], k, HORIZON, REPLICATIONS))  # type: ignore[misc]
+            ours = best_of(5, functools.partial(rightarm_ns, POLICIES[policy], arms, HORIZON, REPLICATIONS))
             for peer, ns in peers(policy, arms, program).items():
                 if peer in TARGETS:
                     target, reached = f"≥ {TARGETS[peer]:.0f}", ns / ours >= TARGETS[peer]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import subprocess
 import sys
@@ -25,7 +26,7 @@ def seconds(code: str, **variables: str) -> float:
 
 def main() -> None:
     """Measure everything and print it."""
-    numpy, ours = (best_of(5, lambda m=m: seconds(f"import {m}")) for m in ("numpy", "rightarm"))  # type: ignore[misc]
+    numpy, ours = (best_of(5, functools.partial(seconds, f"import {m}")) for m in ("numpy", "rightarm"))
     with tempfile.TemporaryDirectory() as folder:
         first = FIRST.format(policy="BoltzmannGumbel(C=0.5)")
         cold = seconds(first, RIGHTARM_CACHE_DIR=folder)

@@ -34,7 +34,8 @@ class Schedule(Formula):
         if not isinstance(value, numbers.Real):
             message = f"{name} must be a schedule such as inverse_log(0.25), a number or a function of t, got {value!r}"
             raise TypeError(message)
-        return constant(check_number(name, value, rule_of(Positive)))  # type: ignore[no-any-return]
+        fixed: Schedule = constant(check_number(name, value, rule_of(Positive)))
+        return fixed
 
 
 def schedule(function: Callable[..., Any]) -> Family:
