@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rightarm.formula import Positive
-from rightarm.noise import Gumbel
+from rightarm.noise import Gumbel, Law
 from rightarm.policies.policy import policy
 
 
@@ -27,3 +27,20 @@ def BoltzmannGumbel(pulls, mean, z, *, C: Positive, location: float = np.euler_g
     """
     beta = C / np.sqrt(pulls)
     return mean + beta * (location + z)
+
+
+@policy
+def PerturbedMean(pulls, mean, z, *, noise: Law, scale: Positive = 1.0):
+    """Perturb each arm's mean by noise of any law, whose scale shrinks with the arm's own pulls.
+
+    I = arg max_i { μ̂_i + scale/√N_i · Z_i },  Z_i of the given law.
+
+    Boltzmann–Gumbel exploration with location 0 is ``noise=Gumbel()``. Kim and Tewari: On the Optimality of
+    Perturbations in Stochastic and Adversarial Multi-armed Bandit Problems, NeurIPS 2019 (arXiv 1902.00610).
+
+    >>> import rightarm as ra
+    >>> policy = ra.PerturbedMean(ra.noise.Exponential(), scale=0.5)
+    >>> policy.scores(round=5, pulls=[1, 4], means=[0.2, 0.5], z=[1.0, 1.0])
+    array([0.7 , 0.75])
+    """
+    return mean + scale / np.sqrt(pulls) * z
