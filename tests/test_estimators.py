@@ -128,6 +128,6 @@ def test_refused() -> None:
         _ = CatoniEstimator(1.0).value
     with pytest.raises(ValueError, match=r"C must be the same to merge, got 0\.5 and 1\.0"):
         made.merge(CatoniEstimator(1.0))
-    for change in ({"version": 2}, {"powers": [1.0]}, {"octaves": {"3": [1.0]}}, {"count": -1}):
-        with pytest.raises(ValueError, match=r"version must be 1, got 2|not one of a CatoniEstimator"):
+    for change in ({"version": 1}, {"powers": [1.0]}, {"octaves": {"2": [1.0]}}, {"count": -1}):
+        with pytest.raises(ValueError, match=r"version must be 2, got 1|powers must be a list|octaves.*must be a list|count must be from 0"):
             CatoniEstimator.from_json(made.to_json() | change)
