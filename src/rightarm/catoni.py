@@ -44,7 +44,7 @@ FAR = 2.0**FURTHEST
 COMPENSATED = 3  # the sums for j = 1, 2, 3; that for 0 is a whole number, those beyond weigh too little
 SUMS = DEGREE + COMPENSATED
 ROW = 16  # whole cache lines
-RENEWED = 1024  # values of octaves after which S is made anew from their rows, lest it drift
+RENEWED = 1024  # values that are not small after which S is made anew from their rows, lest it drift
 
 
 class Tables(NamedTuple):
@@ -89,12 +89,14 @@ def tables() -> Tables:
     j = np.arange(DEGREE)
     angles = (2 * j + 1) * np.pi / (2 * DEGREE)
     fit = np.where(j == 0, 1, 2)[:, None] * np.cos(j[:, None] * angles) / DEGREE
-    rows = [np.polynomial.chebyshev.cheb2poly(row) for row in np.eye(DEGREE)]
-    to_powers = np.array([np.pad(row, (0, DEGREE - row.size)) for row in rows]).T @ fit
+    polynomials = [np.polynomial.chebyshev.cheb2poly(row) for row in np.eye(DEGREE)]
+    to_powers = np.array([np.pad(row, (0, DEGREE - row.size)) for row in polynomials]).T
     u = np.cos(angles)
     offsets = LOWEST + np.arange(OCTAVES)[:, None, None]
-    series = to_powers @ psi(2.0 ** (offsets + (u[:, None] - u) / 2)) @ to_powers.T
-    powers = to_powers @ (COEFFICIENTS * 2.0 ** (POWERS * (1 + u[:, None]) / 2))
+    series = (
+        to_powers @ (fit @ psi(2.0 ** (offsets + (u[:, None] - u) / 2)) @ fit.T) @ to_powers.T
+    )  # small numbers first
+    powers = to_powers @ (fit @ (COEFFICIENTS * 2.0 ** (POWERS * (1 + u[:, None]) / 2)))
     return Tables(np.ascontiguousarray(series), np.ascontiguousarray(powers))
 
 
@@ -146,6 +148,7 @@ def add_far(x: float, v: float, near: F64, rows: F64, k: int, lane: int) -> None
     near[k, lane, SERIES] += math.log(2) * 2 * (size - sign * (near[k, lane, LEVEL] + 1))
     near[k, lane, SERIES + 1] -= math.log(2) * sign
     near[k, lane, LIVE] = OCTAVES + 1
+    near[k, lane, FRESH] += 1
 
 
 @jit
@@ -155,7 +158,13 @@ def add_octave(x: float, v: float, near: F64, rows: F64, k: int, lane: int, seri
     row = np.uint64(exponent - 1 - LOWEST)
     u = 2 * np.log2(part) + 1
     offset = np.uint64(np.int64(row) - np.int64(near[k, lane, LEVEL]))
-    term = math.copysign(1.0, x)
+    sign = term = math.copysign(1.0, x)
+    for n in range(DEGREE):
+        even, odd = series[offset, DEGREE - 2, n], series[offset, DEGREE - 1, n]
+        for j in range(DEGREE - 4, -1, -2):
+            even = fma(even, u * u, series[offset, j, n])
+            odd = fma(odd, u * u, series[offset, j + 1, n])
+        near[k, lane, SERIES + n] = fma(sign, fma(odd, u, even), near[k, lane, SERIES + n])
     for j in range(DEGREE):
         if 1 <= j <= COMPENSATED:
             total, lost = two_sum(rows[row, k, lane, j], term)
@@ -163,8 +172,6 @@ def add_octave(x: float, v: float, near: F64, rows: F64, k: int, lane: int, seri
             rows[row, k, lane, DEGREE - 1 + j] += lost
         else:
             rows[row, k, lane, j] += term
-        for n in range(DEGREE):
-            near[k, lane, SERIES + n] = fma(term, series[offset, j, n], near[k, lane, SERIES + n])
         term *= u
     near[k, lane, LIVE] = max(near[k, lane, LIVE], np.float64(row + 1))
     near[k, lane, FRESH] += 1
@@ -237,12 +244,13 @@ def push(x: float, C: float, near: F64, rows: F64, k: int, lane: int, series: F6
     v = abs(x) / C
     if v < near[k, lane, BOUND]:
         add_small(x, v, near, k, lane)
-    elif v < FAR:
-        add_octave(x, v, near, rows, k, lane, series)
+    else:
+        if v < FAR:
+            add_octave(x, v, near, rows, k, lane, series)
+        else:
+            add_far(x, v, near, rows, k, lane)
         if near[k, lane, FRESH] >= RENEWED:
             renew(near, rows, k, lane, series)
-    else:
-        add_far(x, v, near, rows, k, lane)
 
 
 @jit

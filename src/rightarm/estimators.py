@@ -121,7 +121,7 @@ class CatoniEstimator:
         if count:
             catoni.renew(*made._sums, 0, 0, catoni.tables().series)
         expected = near[catoni.SERIES : catoni.LEVEL]
-        series = _numbers("series", state["series"], np.abs(expected) + 1e-9 * count)
+        series = _numbers("series", state["series"], np.full(catoni.DEGREE, np.inf))
         if not np.allclose(series, expected, rtol=1e-9, atol=1e-9 * count):
             raise ValueError(f"series must be what octaves amount to, {expected.tolist()}, got {series.tolist()}")
         near[catoni.SERIES : catoni.LEVEL] = series
