@@ -219,8 +219,8 @@ def collapse(near: F64, rows: F64, k: int, lane: int, row: int, powers: F64) -> 
 
 
 @jit
-def rise(near: F64, rows: F64, k: int, lane: int, series: F64, powers: F64) -> None:
-    """Set e, and all that hangs on it, for a count that has reached the next power of 4."""
+def rise(near: F64, rows: F64, k: int, lane: int, powers: F64) -> None:
+    """Set e, and what hangs on it, for a count that has reached the next power of 4; S waits to be made anew."""
     before, level, following = np.int64(near[k, lane, LEVEL]), 0, 4.0
     while near[k, lane, COUNT] >= following:
         level, following = level + 1, 4 * following
@@ -231,7 +231,7 @@ def rise(near: F64, rows: F64, k: int, lane: int, series: F64, powers: F64) -> N
         collapse(near, rows, k, lane, row, powers)
     if near[k, lane, LIVE] <= level:
         near[k, lane, LIVE] = 0.0
-    renew(near, rows, k, lane, series)
+    near[k, lane, FRESH] = RENEWED
 
 
 @jit
@@ -240,17 +240,16 @@ def push(x: float, C: float, near: F64, rows: F64, k: int, lane: int, series: F6
     count = near[k, lane, COUNT] + 1
     near[k, lane, COUNT] = count
     if count >= near[k, lane, NEXT]:
-        rise(near, rows, k, lane, series, powers)
+        rise(near, rows, k, lane, powers)
     v = abs(x) / C
     if v < near[k, lane, BOUND]:
         add_small(x, v, near, k, lane)
+    elif v < FAR:
+        add_octave(x, v, near, rows, k, lane, series)
     else:
-        if v < FAR:
-            add_octave(x, v, near, rows, k, lane, series)
-        else:
-            add_far(x, v, near, rows, k, lane)
-        if near[k, lane, FRESH] >= RENEWED:
-            renew(near, rows, k, lane, series)
+        add_far(x, v, near, rows, k, lane)
+    if near[k, lane, FRESH] >= RENEWED:
+        renew(near, rows, k, lane, series)
 
 
 @jit
@@ -303,4 +302,5 @@ def merge_into(near: F64, rows: F64, other_near: F64, other_rows: F64, series: F
     near[0, 0, COUNT] += other_near[0, 0, COUNT]
     near[0, 0, LIVE] = max(near[0, 0, LIVE], other_near[0, 0, LIVE])
     near[0, 0, LEVEL] = min(near[0, 0, LEVEL], other_near[0, 0, LEVEL])  # from where rows may have to be collapsed
-    rise(near, rows, 0, 0, series, powers)
+    rise(near, rows, 0, 0, powers)
+    renew(near, rows, 0, 0, series)

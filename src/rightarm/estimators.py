@@ -111,7 +111,7 @@ class CatoniEstimator:
         near, rows = made._sums.near[0, 0], made._sums.rows[:, 0, 0]
         near[catoni.COUNT] = count = _whole("count", state["count"], MOST)
         if count:
-            catoni.rise(*made._sums, 0, 0, *catoni.tables())
+            catoni.rise(*made._sums, 0, 0, catoni.tables().powers)
         level, most = int(near[catoni.LEVEL]), count * catoni.COEFFICIENTS * near[catoni.BOUND] ** catoni.POWERS
         powers = _numbers("powers", state["powers"], SLACK * np.abs(most))
         near[catoni.FIRST], near[catoni.HIGHER : catoni.SERIES] = powers[0], powers[1:]
