@@ -47,7 +47,10 @@ def check_number(name: str, value: Any, rule: Rule | None = None) -> float:
     """``value`` as a float, or an error that says which parameter it was and what it got."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real | np.number):
         raise TypeError(f"{name} must be a number, got {value!r}")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:  # a whole number of more than 308 digits
+        number = math.inf
     if not math.isfinite(number):
         raise ValueError(f"{name} must be finite, got {number}")
     if rule is not None and not rule.holds(number):
