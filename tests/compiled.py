@@ -48,7 +48,7 @@ def scores(
     """Scores of one state, arm by arm, as the simulator computes them: whole, or from a location and a scale."""
     made = compiled_policy(policy)
     count, mean, arms = np.array(pulls, dtype=float), np.array(means, dtype=float), float(len(pulls))
-    given = memory or {name: np.zeros(len(pulls)) for name in policy.columns}
+    given = memory or {name: [0.0] * len(pulls) for name in policy.columns}
     columns = np.array([given[name] for name in policy.columns], dtype=float).reshape(-1, len(pulls))
 
     def line(early: float, late: float, count: F64, mean: F64, columns: F64) -> tuple[F64, F64]:

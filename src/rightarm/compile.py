@@ -127,11 +127,11 @@ bits_of_double = MachineOperation(lambda: _build_bitcast("float64", "uint64"))
 _stand_ins: dict[str, Kernel] = {}
 
 
-def stands_for(ufunc: np.ufunc) -> Callable[[Callable[..., float]], Kernel]:
+def stands_for(theirs: Callable[..., Any]) -> Callable[[Callable[..., float]], Kernel]:
     """Have the decorated function stand for a function of NumPy in all compiled formulas, for single numbers."""
 
     def decorate(function: Callable[..., float]) -> Kernel:
-        _stand_ins[ufunc.__name__] = kernel = jit(function)
+        _stand_ins[theirs.__name__] = kernel = jit(function)
         return kernel
 
     return decorate

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
 from rightarm.formula import Positive
@@ -10,7 +12,15 @@ from rightarm.policies.policy import policy
 
 
 @policy(noise=Gumbel())
-def BoltzmannGumbel(pulls, mean, z, *, C: Positive, location: float = np.euler_gamma):
+def BoltzmannGumbel(
+    pulls,
+    mean,
+    z,
+    *,
+    C: Positive,
+    location: float = np.euler_gamma,
+    estimator: Literal["mean", "catoni"] = "mean",
+):
     """Perturb each arm's mean by Gumbel noise whose scale shrinks with the arm's own pulls.
 
     I = arg max_i { μ̂_i + β_i Z_i },  β_i = √(C² / N_i),  Z_i Gumbel with the given location.
@@ -18,6 +28,9 @@ def BoltzmannGumbel(pulls, mean, z, *, C: Positive, location: float = np.euler_g
     The paper's "standard" Gumbel law has the CDF exp(−e^(−x+γ)), that is location +γ, and its theorems are stated for
     that; it is the default. The location does not cancel: it is a bonus of location·C/√N. Location 0 is everybody
     else's standard Gumbel law, −γ has mean zero. C = σ for σ²-subgaussian rewards: 1/2 for rewards in [0, 1].
+
+    For heavy tails, ``estimator="catoni"`` takes for μ̂_i Catoni's estimate β_i Σ_s ψ(X_s / (β_i N_i)) with the same C,
+    the root of a bound on the second moment (`CatoniEstimator`; section 4 and Theorem 6).
 
     Cesa-Bianchi, Gentile, Lugosi, Neu: Boltzmann Exploration Done Right, NeurIPS 2017, equation (6) and Theorem 4.
 

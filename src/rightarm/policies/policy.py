@@ -7,7 +7,7 @@ their scores are (``explore``), and columns that an arm remembers besides its pu
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, overload
 
 import numpy as np
@@ -102,12 +102,12 @@ class Policy(Formula):
         if self.needs_pulls and not pulls.all():
             raise ValueError(f"pulls must be at least 1 for every arm, got {pulls.tolist()}")
         noise = np.asarray(z, dtype=float)
-        return self._evaluated(self, float(round), pulls, means, noise, self._check_memory(memory, means.size))
+        return self._evaluated(self, float(round), pulls, means, noise, check_memory(self.columns, memory, means.size))
 
     def floors(self, round: int, pulls: ArrayLike, means: ArrayLike, memory: Memory | None = None) -> F64:
         """The probability with which each arm is explored, whatever its score is: its `explore` formula, or zero."""
         pulls, means = check_statistics(pulls, means)
-        columns = self._check_memory(memory, means.size)
+        columns = check_memory(self.columns, memory, means.size)
         if self.explore is None:
             return np.zeros(means.size)
         return self._evaluated(self.explore, float(check_count("round", round)), pulls, means, 0.0, columns)
@@ -157,16 +157,6 @@ class Policy(Formula):
         inputs = _inputs(float(round), float(pulls), mean, 0.0, arms, mean, mean)
         inputs |= {"reward": reward, "probability": probability, **memory}
         return {name: float(part.evaluate(inputs)) for name, part in self.learn.items()}
-
-    def _check_memory(self, memory: Memory | None, arms: int) -> dict[str, F64]:
-        given = {} if memory is None else {name: np.asarray(value, dtype=float) for name, value in memory.items()}
-        if memory is not None and set(given) != set(self.columns):
-            raise ValueError(f"memory must have the columns {list(self.columns)}, got {list(given)}")
-        columns = {name: given.get(name, np.zeros(arms)) for name in self.columns}
-        for name, column in columns.items():
-            if column.shape != (arms,) or not np.isfinite(column).all():
-                raise ValueError(f"memory[{name!r}] must be {arms} finite numbers, one per arm, got {column.tolist()}")
-        return columns
 
     def _evaluated(
         self, formula: Formula, t: Any, pulls: F64, means: F64, z: Any, columns: Mapping[str, Any], arms: int = 0
@@ -266,6 +256,18 @@ def check_statistics(pulls: ArrayLike, means: ArrayLike) -> tuple[F64, F64]:
     if not np.isfinite(means[pulls > 0]).all():
         raise ValueError(f"means must be finite where an arm was pulled, got {means.tolist()}")
     return pulls, means
+
+
+def check_memory(columns: Sequence[str], memory: Memory | None, arms: int) -> dict[str, F64]:
+    """The columns that a policy remembers as arrays, zeros if nothing is given, or an error that says what is wrong."""
+    given = dict.fromkeys(columns, np.zeros(arms)) if memory is None else memory
+    if set(given) != set(columns):
+        raise ValueError(f"memory must have the columns {', '.join(columns) or '(none)'}, got {list(given)}")
+    checked = {name: np.asarray(given[name], dtype=float) for name in columns}
+    for name, column in checked.items():
+        if column.shape != (arms,) or not np.isfinite(column).all():
+            raise ValueError(f"memory[{name!r}] must be {arms} finite numbers, one per arm, got {column.tolist()}")
+    return checked
 
 
 class PolicyFamily(Family):

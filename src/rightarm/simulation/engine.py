@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from rightarm import noise
+from rightarm import catoni, noise
 from rightarm.compile import pointer
 from rightarm.policies.compiled import compiled_policy
 from rightarm.policies.policy import Policy
 from rightarm.problems import Problem, compiled_reward
-from rightarm.simulation.kernels import Choice, Clock, Formulas, Noise, Pull, Setting, Statistics, Streams, play
+from rightarm.simulation.estimates import compiled_estimator
+from rightarm.simulation.kernels import Choice, Clock, Formulas, Noise, Pull, Robust, Setting, Statistics, Streams, play
 from rightarm.simulation.streams import initial_streams
 from rightarm.simulation.types import F64, I64
 
@@ -57,9 +58,10 @@ class Run:
         compiled = compiled_policy(policy)
         reward, arm_numbers = compiled_reward(problem)
         law, gaussian = compiled_law(policy.noise or noise.Gumbel()), compiled_law(noise.Gaussian())
-        self.formulas = Formulas(law, gaussian, *compiled[:4], reward)
+        self.formulas = Formulas(law, gaussian, *compiled[:4], reward, compiled_estimator(policy.estimator))
         self.setting = _setting(policy, problem, start, compiled.numbers, arm_numbers)
         self.known = _statistics(policy, start, lanes)
+        self.robust = _robust(policy, start, problem.arms, lanes)
         self.streams: Streams = initial_streams(seed, first, lanes)
         self.noise = _noise(self.setting, problem.arms, lanes)
         columns = len(policy.columns)
@@ -71,7 +73,7 @@ class Run:
 
     def advance(self, end: int) -> None:
         """Play on to round ``end``."""
-        state = (self.setting, self.known, self.streams, self.noise, self.choice, self.pull, self.clock)
+        state = (self.setting, self.known, self.robust, self.streams, self.noise, self.choice, self.pull, self.clock)
         play(self.start, self.round, end, self.formulas, *state, self.checkpoints, self.regret)
         self.round = end
         self._check()
@@ -126,6 +128,14 @@ def _statistics(policy: Policy, start: Start, lanes: int) -> Statistics:
     table = np.array([*memory.values()], dtype=float).reshape(len(memory), pulls.size)
     columns_of_all = (pulls, pulls * means, means, location, scale, table)
     return Statistics(*(np.repeat(column[..., None], lanes, axis=-1) for column in columns_of_all))
+
+
+def _robust(policy: Policy, start: Start, arms: int, lanes: int) -> Robust:
+    if policy.estimator == "mean":
+        return Robust(1.0, *catoni.empty(0, 0), np.zeros((0, 0, 0)), np.zeros((0, 0)))
+    if any(start.pulls):
+        raise ValueError(f"{policy!r} cannot start from pulls and means: its estimator keeps more of past rewards")
+    return Robust(policy.values["C"], *catoni.empty(arms, lanes), *catoni.tables())
 
 
 def _noise(setting: Setting, arms: int, lanes: int) -> Noise:

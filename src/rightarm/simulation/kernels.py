@@ -53,6 +53,7 @@ class Formulas(NamedTuple):
     explore: Any
     learn: Any
     reward: Any
+    estimate: Any
 
 
 class Setting(NamedTuple):
@@ -121,6 +122,16 @@ class Pull(NamedTuple):
     location: F64
     scale: F64
     score: F64
+
+
+class Robust(NamedTuple):
+    """What Catoni's estimator keeps of every arm (see `rightarm.catoni`); empty for plain means."""
+
+    C: float
+    near: F64
+    rows: F64
+    series: F64
+    powers: F64
 
 
 class Clock(NamedTuple):
@@ -359,18 +370,6 @@ def corrupt(t: float, corruptions: F64, arm: I64, pulls: F64, reward: F64) -> No
 
 
 @jit
-def average(arm: I64, pulled: F64, reward: F64, total: F64, mean: F64, new_mean: F64) -> None:
-    """Add each lane's reward to its arm's sum; ``new_mean`` gets the arm's mean."""
-    for lane in range(arm.size):
-        k = u64(arm[lane])
-        sum_now = total[k, lane] + reward[lane]
-        total[k, lane] = sum_now
-        mean_now = sum_now / pulled[lane]
-        mean[k, lane] = mean_now
-        new_mean[lane] = mean_now
-
-
-@jit
 def refresh(arm: I64, new_location: F64, new_scale: F64, location: F64, scale: F64) -> None:
     """Location and scale of the pulled arms' scores."""
     for lane in range(arm.size):
@@ -427,6 +426,7 @@ def play(
     formulas: Formulas,
     setting: Setting,
     known: Statistics,
+    robust: Robust,
     streams: Streams,
     noise: Noise,
     choice: Choice,
@@ -437,7 +437,8 @@ def play(
 ) -> None:
     """Play rounds ``done`` + 1 to ``end`` of a run that began after round ``start``, leaving all for the next call."""
     # A field read inside the loop costs a reference count each time, so all are read here.
-    law, gaussian, score, affine, explore, learn, reward = formulas
+    law, gaussian, score, affine, explore, learn, reward, estimate = formulas
+    C, near, rows, series, powers = robust
     numbers, arm_numbers, corruptions, gaps, before, fresh = setting[:6]
     noisy, by_arm, clocked, lazy, weighted, explores, learns, extremes, column_extremes, uniform, normal = setting[6:]
     pulls, total, mean, location, scale, memory = known
@@ -502,7 +503,7 @@ def play(
             count_pull(arm, pulls, pulled)
             reward(f64(t), arm, pulled[0], u[r], w[r], arm_numbers, paid)
             corrupt(f64(t), corruptions, arm, pulled[0], paid)
-            average(arm, pulled[0], paid, total, mean, new_mean[0])
+            estimate(arm, pulled[0], paid, C, near, rows, series, powers, total, mean, new_mean[0])
             if learns:
                 gather_memory(arm, memory, pulled_memory)
                 learn(f64(t), arms, pulled[0], new_mean[0], paid, probability, pulled_memory, numbers, learned)

@@ -55,7 +55,7 @@ class Result:
             "problem": problem.specification(),
             "means": problem.means.tolist(),
             "title": str(problem),
-            "start": {"pulls": list(start.pulls), "means": list(start.means)},
+            "start": {"pulls": list(start.pulls), "means": list(start.means), "memory": dict(start.memory) or None},
             "seed": seed,
             "versions": versions(),
         }

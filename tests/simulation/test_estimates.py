@@ -10,7 +10,7 @@ import pytest
 
 from rightarm.catoni import empty, tables
 from rightarm.estimators import CatoniEstimator
-from rightarm.simulation.catoni import catoni_lanes
+from rightarm.simulation.estimates import catoni_lanes
 
 ARMS, LANES, ROUNDS = 3, 8, 600
 LAWS: dict[str, Any] = {
