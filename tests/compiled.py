@@ -62,9 +62,9 @@ def scores(policy: Policy, t: int, pulls: Sequence[int], means: Sequence[float],
     return result
 
 
-def rewards(problem: Problem, t: int, arm: I64, pulls: F64, u: F64, w: F32) -> F64:
-    """What the compiled problem pays for pulls of ``arm``, a lane each."""
+def rewards(problem: Problem, t: int, arm: I64, pulls: F64, uniform: F64, w: F32) -> F64:
+    """What the compiled problem pays for pulls of ``arm``, a lane each; ``uniform`` is u and v."""
     function, numbers = compiled_reward(problem)
     out = np.empty(arm.size)
-    _call(function, (float(t), arm, pulls, u, w, numbers, out))
+    _call(function, (float(t), arm, pulls, uniform, w, numbers, out))
     return out

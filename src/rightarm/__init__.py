@@ -22,7 +22,18 @@ from rightarm.policies import (
     schedule,
     two_phase,
 )
-from rightarm.problems import Bernoulli, Deterministic, Gaussian, Problem, Uniform, problem
+from rightarm.problems import (
+    Bernoulli,
+    Contaminated,
+    Deterministic,
+    Gaussian,
+    LogNormal,
+    Pareto,
+    Problem,
+    StudentT,
+    Uniform,
+    problem,
+)
 from rightarm.simulation import Result, simulate
 
 __version__ = "0.1.0"
@@ -36,18 +47,22 @@ __all__ = [
     "Boltzmann",
     "BoltzmannGumbel",
     "CatoniEstimator",
+    "Contaminated",
     "Count",
     "Deterministic",
     "Gaussian",
     "GaussianThompson",
+    "LogNormal",
     "Maillard",
     "NonNegative",
+    "Pareto",
     "Policy",
     "Positive",
     "Probability",
     "Problem",
     "Result",
     "Schedule",
+    "StudentT",
     "Uniform",
     "constant",
     "glie",

@@ -122,9 +122,9 @@ def test_bits_are_fair() -> None:
 def luck(rounds: int, lanes: int) -> F64:
     """The simulator's uniform numbers."""
     state, words = initial_streams(4, 0, lanes).problem, np.empty((rounds, 2, lanes), np.uint32)
-    u, w = np.empty((rounds, lanes)), np.empty((rounds, lanes), np.float32)
-    fill_luck(rounds, state, compiled_law(Gaussian()), True, False, words, u, w)
-    return u
+    uniform, w = np.empty((rounds, 2, lanes)), np.empty((rounds, lanes), np.float32)
+    fill_luck(rounds, state, compiled_law(Gaussian()), True, False, False, words, uniform, w)
+    return uniform[:, 0]
 
 
 def test_uniform_numbers() -> None:

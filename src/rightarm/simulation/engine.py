@@ -95,6 +95,7 @@ def _setting(policy: Policy, problem: Problem, start: Start, numbers: F64, arm_n
         clocked=policy.clocked,
         extremes=bool(policy.inputs & {"best", "worst"}),
         uniform="u" in problem.inputs,
+        second="v" in problem.inputs,
         gaussian="w" in problem.inputs,
     )
 
@@ -114,8 +115,8 @@ def _noise(setting: Setting, arms: int, lanes: int) -> Noise:
     return Noise(
         words=np.zeros((rounds, arms if setting.noisy else 0, lanes), np.uint32),
         z=np.zeros((rounds, arms, lanes), np.float32),
-        reward_words=np.zeros((rounds, 2 * setting.uniform + setting.gaussian, lanes), np.uint32),
-        u=np.zeros((rounds, lanes)),
+        reward_words=np.zeros((rounds, 2 * (setting.uniform + setting.second) + setting.gaussian, lanes), np.uint32),
+        uniform=np.zeros((rounds, 2, lanes)),
         w=np.zeros((rounds, lanes), np.float32),
     )
 

@@ -54,6 +54,7 @@ class Setting(NamedTuple):
     clocked: bool  # and the something is a clock, not noise
     extremes: bool  # it asks for the best or the worst mean
     uniform: bool  # the problem draws u
+    second: bool  # the problem draws v
     gaussian: bool  # the problem draws w
 
 
@@ -63,7 +64,7 @@ class Noise(NamedTuple):
     words: U32  # × arms × lanes
     z: F32  # × arms × lanes
     reward_words: U32  # × words of a reward × lanes
-    u: F64  # × lanes
+    uniform: F64  # × u and v × lanes: one array, because to pass another costs some ns in every round
     w: F32  # × lanes
 
 
@@ -121,14 +122,33 @@ def fill_noise(rounds: int, state: U32, law: Any, words: U32, z: F32) -> None:
 
 
 @jit
-def fill_luck(rounds: int, state: U32, gaussian: Any, uses_u: bool, uses_w: bool, words: U32, u: F64, w: F32) -> None:
-    """The problem's noise for a block of rounds: u of two words, w of one; in this order, round by round."""
+def uniform_numbers(high: U32, low: U32, out: F64) -> None:
+    """Numbers strictly between 0 and 1, each of two words."""
+    for lane in range(out.size):
+        out[lane] = f64(high[lane]) * HIGH + (f64(u32(low[lane] & KEPT)) * LOW + HALF)
+
+
+@jit
+def fill_luck(
+    rounds: int,
+    state: U32,
+    gaussian: Any,
+    uses_u: bool,
+    uses_v: bool,
+    uses_w: bool,
+    words: U32,
+    uniform: F64,
+    w: F32,
+) -> None:
+    """The problem's noise for a block of rounds: u and v of two words, w of one; in this order, round by round."""
     per_round, lanes = words.shape[1], words.shape[2]
     draw_words(state, words[:rounds].reshape(rounds * per_round, lanes))
     for r in range(rounds):
         if uses_u:
-            for lane in range(lanes):
-                u[r, lane] = f64(words[r, 0, lane]) * HIGH + (f64(u32(words[r, 1, lane] & KEPT)) * LOW + HALF)
+            uniform_numbers(words[r, 0], words[r, 1], uniform[r, 0])
+        if uses_v:
+            first = 2 if uses_u else 0
+            uniform_numbers(words[r, first], words[r, first + 1], uniform[r, 1])
         if uses_w:
             gaussian(words[r, per_round - 1], w[r])
 
@@ -274,9 +294,9 @@ def play(
 ) -> None:
     """Play rounds ``done`` + 1 to ``end`` of a run that began after round ``start``, leaving all for the next call."""
     # A field read inside the loop costs a reference count each time, so all are read here.
-    numbers, arm_numbers, corruptions, gaps, before, fresh, noisy, by_arm, clocked, extremes, uniform, normal = setting
+    numbers, arm_numbers, corruptions, gaps, before, fresh, noisy, by_arm, clocked, extremes, one, two, normal = setting
     pulls, total, mean, location, scale = known
-    words, z, reward_words, u, w = noise
+    words, z, reward_words, uniform, w = noise
     scores, largest, best, worst, arm, failed = choice
     pulled, new_mean, paid, new_location, new_scale = pull
     arms, now, early, late = f64(mean.shape[0]), 0.0, 0.0, 1.0
@@ -289,8 +309,8 @@ def play(
         rounds = min(end - t, z.shape[0])
         if noisy:
             fill_noise(rounds, streams.policy, law, words, z)
-        if uniform or normal:
-            fill_luck(rounds, streams.problem, gaussian, uniform, normal, reward_words, u, w)
+        if one or two or normal:
+            fill_luck(rounds, streams.problem, gaussian, one, two, normal, reward_words, uniform, w)
         for r in range(rounds):
             t += 1
             if t - start <= fresh.size:
@@ -313,7 +333,7 @@ def play(
                     watch(t, largest, failed)
                     break_ties(scores, largest, arm, streams.ties)
             count_pull(arm, pulls, pulled)
-            reward(f64(t), arm, pulled, u[r], w[r], arm_numbers, paid)
+            reward(f64(t), arm, pulled, uniform[r], w[r], arm_numbers, paid)
             corrupt(f64(t), corruptions, arm, pulled, paid)
             average(arm, pulled, paid, total, mean, new_mean)
             if by_arm:
