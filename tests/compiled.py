@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naive import F64, I64
-from rightarm.noise import Law
+from rightarm.noise import Law, compiled_law
 from rightarm.policies.policy import EARLY, LATE, Policy, compiled_policy
 from rightarm.problems import Problem, compiled_reward
-from rightarm.simulation.engine import compiled_law
 
 F32 = NDArray[np.float32]
 U32 = NDArray[np.uint32]

@@ -16,8 +16,7 @@ import compiled
 import rightarm as ra
 from cases import PROBLEMS
 from naive import F64
-from rightarm.noise import Gaussian
-from rightarm.simulation.engine import compiled_law
+from rightarm.noise import Gaussian, compiled_law
 from rightarm.simulation.kernels import fill_luck
 from rightarm.simulation.streams import initial_streams
 from rightarm.testing import check_problem

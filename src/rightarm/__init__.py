@@ -34,7 +34,7 @@ from rightarm.problems import (
     Uniform,
     problem,
 )
-from rightarm.simulation import Result, simulate
+from rightarm.simulation import RandomProblem, Result, simulate
 
 __version__ = "0.1.0"
 
@@ -60,6 +60,7 @@ __all__ = [
     "Positive",
     "Probability",
     "Problem",
+    "RandomProblem",
     "Result",
     "Schedule",
     "StudentT",

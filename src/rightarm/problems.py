@@ -46,6 +46,18 @@ class Corruption:
         return f".corrupted(arm={self.arm}, {until}, reward={self.reward})"
 
 
+def corruption(arms: int, arm: int, rounds: int | None, pulls: int | None, reward: float) -> Corruption:
+    """A corruption of one of so many arms, checked."""
+    if (rounds is None) == (pulls is None):
+        raise TypeError(f"corrupted takes either rounds or pulls, got rounds={rounds} and pulls={pulls}")
+    arm = check_count("arm", arm, least=0)
+    if arm >= arms:
+        raise ValueError(f"arm must be below the number of arms, {arms}, got {arm}")
+    first_rounds = 0 if rounds is None else check_count("rounds", rounds)
+    first_pulls = 0 if pulls is None else check_count("pulls", pulls)
+    return Corruption(arm, first_rounds, first_pulls, check_number("reward", reward))
+
+
 class Problem(Formula):
     """A problem with the parameters of its arms set; made by calling a family such as `Bernoulli`.
 
@@ -175,15 +187,8 @@ class Problem(Formula):
         >>> Bernoulli([0.5, 0.4]).corrupted(arm=0, rounds=100, reward=0.0)
         Bernoulli(mean=[0.5, 0.4]).corrupted(arm=0, rounds=100, reward=0.0)
         """
-        if (rounds is None) == (pulls is None):
-            raise TypeError(f"corrupted takes either rounds or pulls, got rounds={rounds} and pulls={pulls}")
-        arm = check_count("arm", arm, least=0)
-        if arm >= self.arms:
-            raise ValueError(f"arm must be below the number of arms, {self.arms}, got {arm}")
-        first_rounds = 0 if rounds is None else check_count("rounds", rounds)
-        first_pulls = 0 if pulls is None else check_count("pulls", pulls)
-        corruption = Corruption(arm, first_rounds, first_pulls, check_number("reward", reward))
-        return type(self)(self.family, self.values, (*self.corruptions, corruption))
+        added = corruption(self.arms, arm, rounds, pulls, reward)
+        return type(self)(self.family, self.values, (*self.corruptions, added))
 
     def _key(self) -> tuple[Any, ...]:
         return (*super()._key(), self.corruptions)
@@ -428,23 +433,31 @@ REWARD = "void(float64, int64[::1], float64[::1], float64[:,::1], float32[::1], 
 
 
 def reward_lanes(t: float, arm: Any, pulls: Any, uniform: Any, w: Any, numbers: Any, out: Any) -> None:
-    """Rewards of the pulled arms; ``numbers`` has a row for each parameter and a column for each arm."""
+    """Rewards of the pulled arms; ``numbers`` has a row for each parameter, in it the arms, or the arms × lanes."""
     for lane in range(out.size):
-        out[lane] = reward(t, pulls[lane], arm[lane], uniform[0, lane], uniform[1, lane], np.float64(w[lane]), numbers)
+        u, v, w_lane = uniform[0, lane], uniform[1, lane], np.float64(w[lane])
+        out[lane] = reward(t, pulls[lane], arm[lane], u, v, w_lane, numbers, lane, out.size)
 
 
-def reward(t: float, pulls: float, arm: int, u: float, v: float, w: float, numbers: Any) -> float:
+def reward(
+    t: float, pulls: float, arm: int, u: float, v: float, w: float, numbers: Any, lane: int, lanes: int
+) -> float:
     """Stands in `reward_lanes` for the problem's formula."""
     raise NotImplementedError
 
 
-def compiled_reward(problem: Problem) -> tuple[Any, NDArray[np.float64]]:
-    """The problem's compiled rewards and the numbers they take: parameters × arms."""
-    parameters = [f"numbers[{i}, arm]" for i in range(len(problem.values))]
+def compiled_reward(problem: Problem, *others: Problem) -> tuple[Any, NDArray[np.float64]]:
+    """The compiled rewards and the numbers they take, of one problem for all lanes or of a problem for each."""
+    column = "arm * lanes + lane" if others else "arm"
+    parameters = [f"numbers[{i}, {column}]" for i in range(len(problem.values))]
     expression = f"formula({', '.join([*problem.family.inputs, *parameters])})"
     functions = {"formula": positional(problem.family.function)}
     subject = f"the problem {problem.family.name}"
     function = pointer(
-        subject, reward_lanes, REWARD, reward=define("reward", "t, pulls, arm, u, v, w, numbers", expression, functions)
+        subject,
+        reward_lanes,
+        REWARD,
+        reward=define("reward", "t, pulls, arm, u, v, w, numbers, lane, lanes", expression, functions),
     )
-    return function, np.array(list(problem.values.values()), dtype=np.float64)
+    numbers = np.array([list(each.values.values()) for each in (problem, *others)], dtype=np.float64)
+    return function, np.moveaxis(numbers, 0, -1).reshape(len(problem.values), -1)

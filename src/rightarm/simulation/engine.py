@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from rightarm import noise
-from rightarm.compile import pointer
+from rightarm.noise import compiled_law
 from rightarm.policies.policy import Policy, compiled_policy
 from rightarm.problems import Problem, compiled_reward
 from rightarm.simulation.kernels import Choice, Clock, Noise, Pull, Setting, Statistics, Streams, play
+from rightarm.simulation.random_problem import RandomProblem
 from rightarm.simulation.streams import initial_streams
 from rightarm.simulation.types import F64, I64
 
 NOISE_BLOCK = 16_384  # draws made ahead, in float32: 64 KiB, which stays in the second-level cache
 SLICE = 8_000_000  # arm-rounds between two looks at the clock: some hundredths of a second
-
-
-@functools.cache
-def compiled_law(law: noise.Law) -> Any:
-    """The law as a compiled function from words to draws."""
-    return pointer(f"the noise {law}", noise.fill, noise.FILL, quantile=type(law).quantile)
 
 
 @dataclass(frozen=True)
@@ -44,18 +37,31 @@ class Start:
 
 
 class Run:
-    """Replications ``first`` to ``first + lanes − 1`` of one policy on one problem, from ``start`` on."""
+    """Replications ``first`` to ``first + lanes − 1`` of one policy on one problem, from ``start`` on.
+
+    If only so many ``replications`` are wanted, the lanes after them are padding.
+    """
 
     def __init__(
-        self, policy: Policy, problem: Problem, start: Start, seed: int, first: int, lanes: int, checkpoints: I64
+        self,
+        policy: Policy,
+        problem: Problem | RandomProblem,
+        start: Start,
+        seed: int,
+        first: int,
+        lanes: int,
+        checkpoints: I64,
+        replications: int | None = None,
     ) -> None:
         self.policy = policy
         self.checkpoints = checkpoints
         self.start = self.round = start.rounds
         self.score, self.affine, numbers = compiled_policy(policy)
-        self.reward, arm_numbers = compiled_reward(problem)
+        problems = _problems(problem, seed, first, lanes, replications or lanes)
+        self.reward, arm_numbers = compiled_reward(*problems)
+        gaps = np.broadcast_to(np.stack([each.gaps for each in problems], axis=1), (problem.arms, lanes))
         self.law, self.gaussian = compiled_law(policy.noise or noise.Gumbel()), compiled_law(noise.Gaussian())
-        self.setting = _setting(policy, problem, start, numbers, arm_numbers)
+        self.setting = _setting(policy, problem, start, numbers, arm_numbers, gaps)
         self.known = _statistics(policy, start, lanes)
         self.streams: Streams = initial_streams(seed, first, lanes)
         self.noise = _noise(self.setting, problem.arms, lanes)
@@ -81,13 +87,25 @@ class Run:
             raise ValueError(f"{self.policy!r}: a score was not a number in round {self.choice.failed[0]}")
 
 
-def _setting(policy: Policy, problem: Problem, start: Start, numbers: F64, arm_numbers: F64) -> Setting:
+def _problems(
+    problem: Problem | RandomProblem, seed: int, first: int, lanes: int, replications: int
+) -> tuple[Problem, ...]:
+    """One problem for all lanes, or one for each; padding plays what the last replication plays."""
+    if isinstance(problem, Problem):
+        return (problem,)
+    drawn = [problem.draw(seed, replication) for replication in range(first, first + replications)]
+    return (*drawn, *drawn[-1:] * (lanes - replications))
+
+
+def _setting(
+    policy: Policy, problem: Problem | RandomProblem, start: Start, numbers: F64, arm_numbers: F64, gaps: F64
+) -> Setting:
     corruptions = [(c.arm, c.rounds, c.pulls, c.reward) for c in problem.corruptions]
     return Setting(
         numbers=numbers,
         arm_numbers=arm_numbers,
         corruptions=np.array(corruptions, dtype=float).reshape(-1, 4),
-        gaps=np.array(problem.gaps),
+        gaps=np.ascontiguousarray(gaps),
         before=np.array(start.pulls, dtype=float),
         fresh=np.flatnonzero(np.array(start.pulls) == 0),
         noisy=policy.noise is not None,

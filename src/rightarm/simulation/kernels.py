@@ -44,9 +44,9 @@ class Setting(NamedTuple):
     """What is played: numbers of the formulas, and what they ask for."""
 
     numbers: F64  # the policy's parameters
-    arm_numbers: F64  # the problem's: parameters × arms
+    arm_numbers: F64  # the problem's: parameters × arms, or × arms·lanes where every lane has its own
     corruptions: F64  # rows of arm, rounds, pulls, reward
-    gaps: F64
+    gaps: F64  # arms × lanes
     before: F64  # the pulls from before the run
     fresh: I64  # the arms never pulled, to be pulled first
     noisy: bool  # the policy draws noise
@@ -267,9 +267,9 @@ def refresh(arm: I64, new_location: F64, new_scale: F64, location: F64, scale: F
 def record_regret(pulls: F64, before: F64, gaps: F64, out: F64) -> None:
     """Σ_i Δ_i N_i of every lane, pulls from before the run left out."""
     out[:] = 0.0
-    for k in range(gaps.size):
+    for k in range(gaps.shape[0]):
         for lane in range(out.size):
-            out[lane] += gaps[k] * (pulls[k, lane] - before[k])
+            out[lane] += gaps[k, lane] * (pulls[k, lane] - before[k])
 
 
 @jit
