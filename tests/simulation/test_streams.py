@@ -16,7 +16,7 @@ from naive import F64
 from rightarm.noise import Gaussian, compiled_law
 from rightarm.simulation.engine import Run, Start
 from rightarm.simulation.kernels import Streams, draw_words, fill_luck
-from rightarm.simulation.streams import ROLES, initial_state, initial_streams
+from rightarm.simulation.streams import ROLES, initial_state, initial_stream, initial_streams
 
 
 def first_words(state: U32, size: int) -> U32:
@@ -64,9 +64,9 @@ def test_a_stream_goes_on_where_it_stopped() -> None:
 def test_no_two_streams_share_a_window() -> None:
     """The first 1,000 words of all roles of 2,000 replications: no pair of successive words occurs twice.
 
-    There are 6·10⁶ pairs of 64 bits, so two would be equal by chance with probability 10⁻⁶.
+    There are 8·10⁶ pairs of 64 bits, so two would be equal by chance with probability 2·10⁻⁶.
     """
-    streams = initial_streams(12345, 0, 2_000)
+    streams = [initial_stream(12345, role, 0, 2_000) for role in ROLES]
     words = np.concatenate([first_words(state, 1_000) for state in streams], axis=1).astype(np.uint64)
     pairs = np.sort((words[:-1] << np.uint64(32) | words[1:]).ravel())
     assert (np.diff(pairs) > 0).all()

@@ -134,7 +134,7 @@ def _short(value: Problem | tuple[float, ...]) -> str:
     return f"=[{', '.join(texts if len(texts) <= 12 else [*texts[:3], '…', texts[-1]])}]"
 
 
-@functools.lru_cache(maxsize=256)
+@functools.lru_cache(maxsize=64)
 def _block(problem: RandomProblem, seed: int, block: int) -> dict[str, F64]:
     """The parameters of the replications of one block, arms × replications: in the family's order, then arm by arm."""
     state = initial_stream(seed, "parameters", block * BLOCK, BLOCK)
