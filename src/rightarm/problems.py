@@ -227,9 +227,11 @@ def _grid(points: int, inputs: frozenset[str]) -> dict[str, NDArray[np.float64]]
     columns = [index * step**k % 1.0 if k else (index + 0.5) / points for k in range(len(asked))]
     if cube:
         columns = [1 - np.abs(2 * column - 1) for column in columns]
-    columns = [np.clip(column, 0.5 / points, 1 - 0.5 / points) for column in columns]  # noise is never 0 or 1
-    grid = dict(zip(asked, columns, strict=True))
-    return {name: _gaussian_quantiles(column) if name == "w" else column for name, column in grid.items()}
+    inside = 0.5 / points  # u and v are never 0 or 1
+    return {
+        name: _gaussian_quantiles(column) if name == "w" else np.clip(column, inside, 1 - inside)
+        for name, column in zip(asked, columns, strict=True)
+    }
 
 
 def _gaussian_quantiles(u: NDArray[np.float64]) -> NDArray[np.float64]:
