@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naive import F64, I64
-from rightarm.noise import Law
+from rightarm.noise import Law, compiled_law
 from rightarm.policies.compiled import compiled_policy
 from rightarm.policies.policy import EARLY, LATE, Policy
 from rightarm.problems import Problem, compiled_reward
-from rightarm.simulation.engine import compiled_law
 
 F32 = NDArray[np.float32]
 U32 = NDArray[np.uint32]
@@ -75,9 +74,9 @@ def scores(
     return result
 
 
-def rewards(problem: Problem, t: int, arm: I64, pulls: F64, u: F64, w: F32) -> F64:
-    """What the compiled problem pays for pulls of ``arm``, a lane each."""
+def rewards(problem: Problem, t: int, arm: I64, pulls: F64, uniform: F64, w: F32) -> F64:
+    """What the compiled problem pays for pulls of ``arm``, a lane each; ``uniform`` is u and v."""
     function, numbers = compiled_reward(problem)
     out = np.empty(arm.size)
-    _call(function, (float(t), arm, pulls, u, w, numbers, out))
+    _call(function, (float(t), arm, pulls, uniform, w, numbers, out))
     return out

@@ -35,8 +35,19 @@ from rightarm.policies import (
     schedule,
     two_phase,
 )
-from rightarm.problems import Bernoulli, Deterministic, Gaussian, Problem, Uniform, problem
-from rightarm.simulation import Result, simulate
+from rightarm.problems import (
+    Bernoulli,
+    Contaminated,
+    Deterministic,
+    Gaussian,
+    LogNormal,
+    Pareto,
+    Problem,
+    StudentT,
+    Uniform,
+    problem,
+)
+from rightarm.simulation import RandomProblem, Result, simulate
 
 __version__ = "0.1.0"
 
@@ -53,6 +64,7 @@ __all__ = [
     "Boltzmann",
     "BoltzmannGumbel",
     "CatoniEstimator",
+    "Contaminated",
     "Count",
     "Deterministic",
     "EXP3PlusPlus",
@@ -61,17 +73,21 @@ __all__ = [
     "Gaussian",
     "GaussianKLUCB",
     "GaussianThompson",
+    "LogNormal",
     "Maillard",
     "NonNegative",
+    "Pareto",
     "PerturbedMean",
     "Policy",
     "Positive",
     "Probability",
     "Problem",
+    "RandomProblem",
     "Result",
     "RobustUCB",
     "Schedule",
     "SoftMix",
+    "StudentT",
     "UCBImproved",
     "Uniform",
     "constant",

@@ -230,7 +230,8 @@ class Family:
         """The parameters' annotations, with their rules."""
         return typing.get_type_hints(self.function, include_extras=True)
 
-    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+    def bind(self, *arguments: Any, **keywords: Any) -> dict[str, Any]:
+        """The parameters by name, defaults included, not yet checked."""
         for unknown in keywords.keys() - {p.name for p in self.parameters}:
             raise TypeError(f"{self.name} has no parameter {unknown!r}; it has {self._parameter_list()}")
         try:
@@ -238,8 +239,11 @@ class Family:
         except TypeError as error:
             raise TypeError(f"{self.name}({self._parameter_list()}): {error}") from None
         bound.apply_defaults()
-        hints = self.annotations
-        return self.kind(self, {name: self.kind.check(name, v, hints.get(name)) for name, v in bound.arguments.items()})
+        return bound.arguments
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        given, hints = self.bind(*arguments, **keywords), self.annotations
+        return self.kind(self, {name: self.kind.check(name, value, hints.get(name)) for name, value in given.items()})
 
     def _parameter_list(self) -> str:
         texts = (p.name if p.default is p.empty else f"{p.name}={p.default!r}" for p in self.parameters)
@@ -261,15 +265,21 @@ def from_specification(specification: Mapping[str, Any]) -> Any:
     """
     if "law" in specification:
         return _imported("law", specification["law"])()
-    found = _imported("formula", specification["formula"])
-    identity = found.identity if isinstance(found, Family) else (found,)
-    if fingerprint(*identity) != specification["code"]:
-        raise ValueError(f"the formula {specification['formula']} is not the one that it was")
+    found = family_of(specification)
     values = {
         name: from_specification(value) if isinstance(value, Mapping) else value
         for name, value in specification["parameters"].items()
     }
     return found(**values) if isinstance(found, Family) else found  # a plain function of t is a schedule as it stands
+
+
+def family_of(specification: Mapping[str, Any]) -> Any:
+    """The family, or the plain function, that a specification names, if it is still the same."""
+    found = _imported("formula", specification["formula"])
+    identity = found.identity if isinstance(found, Family) else (found,)
+    if fingerprint(*identity) != specification["code"]:
+        raise ValueError(f"the formula {specification['formula']} is not the one that it was")
+    return found
 
 
 def _imported(kind: str, address: str) -> Any:

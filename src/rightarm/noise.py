@@ -7,6 +7,7 @@ largest error of a draw is 1.1e-6 (Gumbel) and 1.7e-6 (Gaussian), in the tails, 
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -14,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rightarm.compile import bits_of_float, float_of_bits, fma, jit
+from rightarm.compile import bits_of_float, float_of_bits, fma, jit, pointer
 
 f32 = np.float32
 i32 = np.int32
@@ -222,3 +223,9 @@ class Uniform(Law):
 
     def sample(self, random: np.random.Generator, size: int) -> NDArray[np.float64]:
         return random.uniform(-1.0, 1.0, size)
+
+
+@functools.cache
+def compiled_law(law: Law) -> Any:
+    """The law as a compiled function from words to draws."""
+    return pointer(f"the noise {law}", fill, FILL, quantile=type(law).quantile)

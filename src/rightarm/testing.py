@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from rightarm.policies import Policy, policy
 from rightarm.problems import Problem, Uniform
@@ -53,12 +53,12 @@ def check_policy(policy: Policy) -> None:
     _require(np.array_equal(one.pulls, other.pulls), f"{policy}: the result depends on lanes or threads")
 
 
-def _check_floors(policy: Policy, t: int, pulls: F64, means: F64, memory: dict[str, F64]) -> None:
+def _check_floors(policy: Policy, t: int, pulls: ArrayLike, means: ArrayLike, memory: dict[str, F64]) -> None:
     floors = policy.floors(t, pulls, means, memory)
     _require(bool((floors >= 0).all() and floors.sum() <= 1 + 1e-12), f"{policy}: what it explores is no law: {floors}")
 
 
-def _check_rising(policy: Policy, t: int, pulls: F64, means: F64, memory: dict[str, F64]) -> None:
+def _check_rising(policy: Policy, t: int, pulls: ArrayLike, means: ArrayLike, memory: dict[str, F64]) -> None:
     if policy.family.rising:
         now, later = (policy.scores(at, pulls, means, memory=memory) for at in (t, t + t // 10 + 1))
         _require(bool((later >= now).all()), f"{policy}: a score falls while its arm rests: {now}, later {later}")
@@ -85,25 +85,48 @@ def _check_choices(policy: Policy, random: np.random.Generator, draws: int = 20_
 
 
 def check_problem(problem: Problem) -> None:
-    """Check that ``problem`` pays what its means say, live and compiled, over many pulls of every arm."""
+    """Check that ``problem`` pays what its moments say, live and compiled, over many pulls of every arm.
+
+    Where a second moment is infinite no sample can tell the mean, and rewards have to be finite numbers, no more.
+    """
     pulls, random = 100_000, np.random.default_rng(1)
     compiled = _compiled_means(problem)
+    spread = _check_second_moments(problem)
     for arm in range(problem.arms):
         inputs = {
             "t": np.arange(1.0, pulls + 1),
             "pulls": np.arange(1.0, pulls + 1),
             "arm": np.full(pulls, arm),
             "u": random.random(pulls),
+            "v": random.random(pulls),
             "w": random.standard_normal(pulls),
         }
         rewards = np.broadcast_to(np.asarray(problem.evaluate(inputs), dtype=float), pulls)
         _require(bool(np.isfinite(rewards).all()), f"{problem}: arm {arm} pays what is not a finite number")
+        if not np.isfinite(spread[arm]):
+            continue
         error = max(rewards.std() / math.sqrt(pulls), 1e-12 * (1 + abs(problem.means[arm])))
         said = f"its mean is said to be {problem.means[arm]}"
         z = (rewards.mean() - problem.means[arm]) / error
         _require(abs(z) < CERTAIN, f"{problem}: arm {arm} pays {rewards.mean()}, {said}")
         z = (compiled[arm] - problem.means[arm]) / (error * math.sqrt(pulls / COMPILED_PULLS))
         _require(abs(z) < CERTAIN, f"{problem}: arm {arm} pays {compiled[arm]} compiled, {said}")
+
+
+def _check_second_moments(problem: Problem) -> NDArray[np.float64]:
+    """The second moments that the problem claims, those checked that can be integrated; 0 where it claims none."""
+    if problem.family.second_moment is None:
+        return np.zeros(problem.arms)
+    claimed = problem.second_moments
+    _require(bool((claimed >= problem.means**2 * (1 - 1e-12)).all()), f"{problem}: a second moment below mean²")
+    if not problem.inputs & {"t", "pulls"}:
+        for arm in np.flatnonzero(np.isfinite(claimed)):
+            found, spread, certain = problem.quadrature(int(arm), power=2)
+            _require(
+                not certain or abs(claimed[arm] - found) <= 1e-3 * spread + 1e-12 * found,
+                f"{problem}: arm {arm} has the second moment {found}, it is said to be {claimed[arm]}",
+            )
+    return claimed
 
 
 def _compiled_means(problem: Problem) -> NDArray[np.float64]:

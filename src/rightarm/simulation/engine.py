@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from rightarm import catoni, noise
-from rightarm.compile import pointer
+from rightarm.noise import compiled_law
 from rightarm.policies.compiled import compiled_policy
 from rightarm.policies.policy import Policy
 from rightarm.problems import Problem, compiled_reward
 from rightarm.simulation.estimates import compiled_estimator
 from rightarm.simulation.kernels import Choice, Clock, Formulas, Noise, Pull, Robust, Setting, Statistics, Streams, play
+from rightarm.simulation.random_problem import RandomProblem
 from rightarm.simulation.streams import initial_streams
 from rightarm.simulation.types import F64, I64
 
 NOISE_BLOCK = 16_384  # draws made ahead, in float32: 64 KiB, which stays in the second-level cache
 SLICE = 8_000_000  # arm-rounds between two looks at the clock: some hundredths of a second
-
-
-@functools.cache
-def compiled_law(law: noise.Law) -> Any:
-    """The law as a compiled function from words to draws."""
-    return pointer(f"the noise {law}", noise.fill, noise.FILL, quantile=type(law).quantile)
 
 
 @dataclass(frozen=True)
@@ -47,19 +40,32 @@ class Start:
 
 
 class Run:
-    """Replications ``first`` to ``first + lanes − 1`` of one policy on one problem, from ``start`` on."""
+    """Replications ``first`` to ``first + lanes − 1`` of one policy on one problem, from ``start`` on.
+
+    If only so many ``replications`` are wanted, the lanes after them are padding.
+    """
 
     def __init__(
-        self, policy: Policy, problem: Problem, start: Start, seed: int, first: int, lanes: int, checkpoints: I64
+        self,
+        policy: Policy,
+        problem: Problem | RandomProblem,
+        start: Start,
+        seed: int,
+        first: int,
+        lanes: int,
+        checkpoints: I64,
+        replications: int | None = None,
     ) -> None:
         self.policy = policy
         self.checkpoints = checkpoints
         self.start = self.round = start.rounds
         compiled = compiled_policy(policy)
-        reward, arm_numbers = compiled_reward(problem)
+        problems = _problems(problem, seed, first, lanes, replications or lanes)
+        reward, arm_numbers = compiled_reward(*problems)
+        gaps = np.broadcast_to(np.stack([each.gaps for each in problems], axis=1), (problem.arms, lanes))
         law, gaussian = compiled_law(policy.noise or noise.Gumbel()), compiled_law(noise.Gaussian())
         self.formulas = Formulas(law, gaussian, *compiled[:4], reward, compiled_estimator(policy.estimator))
-        self.setting = _setting(policy, problem, start, compiled.numbers, arm_numbers)
+        self.setting = _setting(policy, problem, start, compiled.numbers, arm_numbers, gaps)
         self.known = _statistics(policy, start, lanes)
         self.robust = _robust(policy, start, problem.arms, lanes)
         self.streams: Streams = initial_streams(seed, first, lanes)
@@ -93,13 +99,25 @@ class Run:
             raise ValueError(f"{self.policy!r}: what it remembers was not a finite number by round {self.round}")
 
 
-def _setting(policy: Policy, problem: Problem, start: Start, numbers: F64, arm_numbers: F64) -> Setting:
+def _problems(
+    problem: Problem | RandomProblem, seed: int, first: int, lanes: int, replications: int
+) -> tuple[Problem, ...]:
+    """One problem for all lanes, or one for each; padding plays what the last replication plays."""
+    if isinstance(problem, Problem):
+        return (problem,)
+    drawn = [problem.draw(seed, replication) for replication in range(first, first + replications)]
+    return (*drawn, *drawn[-1:] * (lanes - replications))
+
+
+def _setting(
+    policy: Policy, problem: Problem | RandomProblem, start: Start, numbers: F64, arm_numbers: F64, gaps: F64
+) -> Setting:
     corruptions = [(c.arm, c.rounds, c.pulls, c.reward) for c in problem.corruptions]
     return Setting(
         numbers=numbers,
         arm_numbers=arm_numbers,
         corruptions=np.array(corruptions, dtype=float).reshape(-1, 4),
-        gaps=np.array(problem.gaps),
+        gaps=np.ascontiguousarray(gaps),
         before=np.array(start.pulls, dtype=float),
         fresh=np.flatnonzero((np.array(start.pulls) == 0) & policy.needs_pulls),
         noisy=policy.noise is not None,
@@ -112,6 +130,7 @@ def _setting(policy: Policy, problem: Problem, start: Start, numbers: F64, arm_n
         extremes=bool(policy.decision_inputs & {"best", "worst"}),
         column_extremes=any(name.startswith(("best_", "worst_")) for name in policy.decision_inputs),
         uniform="u" in problem.inputs,
+        second="v" in problem.inputs,
         gaussian="w" in problem.inputs,
     )
 
@@ -144,8 +163,8 @@ def _noise(setting: Setting, arms: int, lanes: int) -> Noise:
     return Noise(
         words=np.zeros((rounds, drawn, lanes), np.uint32),
         z=np.zeros((rounds, drawn if setting.noisy else arms, lanes), np.float32),
-        reward_words=np.zeros((rounds, 2 * setting.uniform + setting.gaussian, lanes), np.uint32),
-        u=np.zeros((rounds, lanes)),
+        reward_words=np.zeros((rounds, 2 * (setting.uniform + setting.second) + setting.gaussian, lanes), np.uint32),
+        uniform=np.zeros((rounds, 2, lanes)),
         w=np.zeros((rounds, lanes), np.float32),
     )
 

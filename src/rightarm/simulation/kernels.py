@@ -60,9 +60,9 @@ class Setting(NamedTuple):
     """What is played: numbers of the formulas, and what they ask for."""
 
     numbers: F64  # the policy's parameters
-    arm_numbers: F64  # the problem's: parameters × arms
+    arm_numbers: F64  # the problem's: parameters × arms, or × arms·lanes where every lane has its own
     corruptions: F64  # rows of arm, rounds, pulls, reward
-    gaps: F64
+    gaps: F64  # arms × lanes
     before: F64  # the pulls from before the run
     fresh: I64  # the arms never pulled, to be pulled first
     noisy: bool  # the policy draws noise
@@ -75,6 +75,7 @@ class Setting(NamedTuple):
     extremes: bool  # it asks for the best or the worst mean
     column_extremes: bool  # or for those of what it remembers
     uniform: bool  # the problem draws u
+    second: bool  # the problem draws v
     gaussian: bool  # the problem draws w
 
 
@@ -84,7 +85,7 @@ class Noise(NamedTuple):
     words: U32  # × arms × lanes
     z: F32  # × arms × lanes
     reward_words: U32  # × words of a reward × lanes
-    u: F64  # × lanes
+    uniform: F64  # × u and v × lanes: one array, because to pass another costs some ns in every round
     w: F32  # × lanes
 
 
@@ -168,14 +169,33 @@ def fill_noise(rounds: int, state: U32, law: Any, words: U32, z: F32) -> None:
 
 
 @jit
-def fill_luck(rounds: int, state: U32, gaussian: Any, uses_u: bool, uses_w: bool, words: U32, u: F64, w: F32) -> None:
-    """The problem's noise for a block of rounds: u of two words, w of one; in this order, round by round."""
+def uniform_numbers(high: U32, low: U32, out: F64) -> None:
+    """Numbers strictly between 0 and 1, each of two words."""
+    for lane in range(out.size):
+        out[lane] = f64(high[lane]) * HIGH + (f64(u32(low[lane] & KEPT)) * LOW + HALF)
+
+
+@jit
+def fill_luck(
+    rounds: int,
+    state: U32,
+    gaussian: Any,
+    uses_u: bool,
+    uses_v: bool,
+    uses_w: bool,
+    words: U32,
+    uniform: F64,
+    w: F32,
+) -> None:
+    """The problem's noise for a block of rounds: u and v of two words, w of one; in this order, round by round."""
     per_round, lanes = words.shape[1], words.shape[2]
     draw_words(state, words[:rounds].reshape(rounds * per_round, lanes))
     for r in range(rounds):
         if uses_u:
-            for lane in range(lanes):
-                u[r, lane] = f64(words[r, 0, lane]) * HIGH + (f64(u32(words[r, 1, lane] & KEPT)) * LOW + HALF)
+            uniform_numbers(words[r, 0], words[r, 1], uniform[r, 0])
+        if uses_v:
+            first = 2 if uses_u else 0
+            uniform_numbers(words[r, first], words[r, first + 1], uniform[r, 1])
         if uses_w:
             gaussian(words[r, per_round - 1], w[r])
 
@@ -382,9 +402,9 @@ def refresh(arm: I64, new_location: F64, new_scale: F64, location: F64, scale: F
 def record_regret(pulls: F64, before: F64, gaps: F64, out: F64) -> None:
     """Σ_i Δ_i N_i of every lane, pulls from before the run left out."""
     out[:] = 0.0
-    for k in range(gaps.size):
+    for k in range(gaps.shape[0]):
         for lane in range(out.size):
-            out[lane] += gaps[k] * (pulls[k, lane] - before[k])
+            out[lane] += gaps[k, lane] * (pulls[k, lane] - before[k])
 
 
 @jit
@@ -440,9 +460,10 @@ def play(
     law, gaussian, score, affine, explore, learn, reward, estimate = formulas
     C, near, rows, series, powers = robust
     numbers, arm_numbers, corruptions, gaps, before, fresh = setting[:6]
-    noisy, by_arm, clocked, lazy, weighted, explores, learns, extremes, column_extremes, uniform, normal = setting[6:]
+    noisy, by_arm, clocked, lazy, weighted, explores, learns, extremes, column_extremes = setting[6:15]
+    one, two, normal = setting[15:]
     pulls, total, mean, location, scale, memory = known
-    words, z, reward_words, u, w = noise
+    words, z, reward_words, uniform, w = noise
     scores, largest, best, worst, top, bottom, arm, failed = choice[:8]
     still, floors, explored, peak, weight, bound, until, _, _ = choice[8:]
     pulled, new_mean, pulled_memory, learned, paid, probability, new_location, new_scale, new_bound = pull
@@ -458,8 +479,8 @@ def play(
             fill_noise(rounds, streams.policy, law, words, z)
         elif explores:
             draw_words(streams.policy, words[:rounds].reshape(rounds, words.shape[2]))
-        if uniform or normal:
-            fill_luck(rounds, streams.problem, gaussian, uniform, normal, reward_words, u, w)
+        if one or two or normal:
+            fill_luck(rounds, streams.problem, gaussian, one, two, normal, reward_words, uniform, w)
         for r in range(rounds):
             t += 1
             if t - start <= fresh.size:
@@ -501,7 +522,7 @@ def play(
                     total_weight(location, peak, weight)
                     probabilities(arm, location, peak, weight, floors, explored, probability)
             count_pull(arm, pulls, pulled)
-            reward(f64(t), arm, pulled[0], u[r], w[r], arm_numbers, paid)
+            reward(f64(t), arm, pulled[0], uniform[r], w[r], arm_numbers, paid)
             corrupt(f64(t), corruptions, arm, pulled[0], paid)
             estimate(arm, pulled[0], paid, C, near, rows, series, powers, total, mean, new_mean[0])
             if learns:

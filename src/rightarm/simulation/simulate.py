@@ -14,12 +14,14 @@ from rightarm.problems import Problem
 from rightarm.simulation.argmax import WIDTH
 from rightarm.simulation.engine import Start
 from rightarm.simulation.jobs import Job, available_cores, lanes_for, play_jobs
+from rightarm.simulation.random_problem import RandomProblem
 from rightarm.simulation.result import Result
+from rightarm.simulation.types import F64
 
 
 def simulate(
     policies: Policy | Sequence[Policy],
-    problem: Problem,
+    problem: Problem | RandomProblem,
     *,
     horizon: int,
     replications: int = 64,
@@ -34,6 +36,7 @@ def simulate(
 ) -> Result:
     """Play every policy on ``problem`` for ``horizon`` rounds, ``replications`` times, and return what came of it.
 
+    - ``problem``: a `RandomProblem` is drawn afresh for every replication.
     - ``seed``: the same seed gives the same result, bit for bit, whatever ``workers`` and ``lanes`` are. Without one a
       fresh seed is drawn, and the result tells it. Replication r of every policy meets the same luck, so differences
       between policies are sharper than each of their means.
@@ -53,7 +56,7 @@ def simulate(
     True
     """
     chosen = _check_policies(policies)
-    if not isinstance(problem, Problem):
+    if not isinstance(problem, Problem | RandomProblem):
         raise TypeError(f"problem must be a problem such as Bernoulli([0.5, 0.4]), got {problem!r}")
     horizon = check_count("horizon", horizon)
     replications = check_count("replications", replications)
@@ -62,6 +65,7 @@ def simulate(
     start = _check_start(chosen, problem, pulls, means, memory)
     rounds = _check_checkpoints(checkpoints, start.rounds, horizon)
     lanes = lanes_for(replications, len(chosen), workers) if lanes is None else _check_lanes(lanes)
+    drawn = _drawn_means(problem, seed, replications)
 
     jobs = {
         Job(policy, problem, start, seed, first, min(lanes, replications - first), rounds, lanes): index
@@ -74,7 +78,7 @@ def simulate(
         for job, outcome in play_jobs(jobs, workers, on_rounds):
             own = slice(job.first, job.first + job.replications)
             regret[jobs[job], own], final[jobs[job], own] = outcome.regret, outcome.pulls
-    return Result.of(chosen, problem, start, seed, np.array(rounds), regret, final)
+    return Result.of(chosen, problem, start, seed, np.array(rounds), regret, final, drawn)
 
 
 def _check_policies(policies: Policy | Sequence[Policy]) -> tuple[Policy, ...]:
@@ -90,9 +94,16 @@ def _check_policies(policies: Policy | Sequence[Policy]) -> tuple[Policy, ...]:
     return listed
 
 
+def _drawn_means(problem: Problem | RandomProblem, seed: int, replications: int) -> F64 | None:
+    """The means of each replication's own problem; here all are drawn, so that a mistake shows before any is played."""
+    if isinstance(problem, Problem):
+        return None
+    return np.array([problem.draw(seed, replication).means for replication in range(replications)])
+
+
 def _check_start(
     policies: Sequence[Policy],
-    problem: Problem,
+    problem: Problem | RandomProblem,
     pulls: ArrayLike | None,
     means: ArrayLike | None,
     memory: Mapping[str, ArrayLike] | None,
