@@ -73,7 +73,8 @@ class Setting(NamedTuple):
     explores: bool
     learns: bool
     extremes: bool  # it asks for the best or the worst mean
-    column_extremes: bool  # or for those of what it remembers
+    tops: I64  # the columns of whose largest values it asks for
+    bottoms: I64  # and of whose smallest
     uniform: bool  # the problem draws u
     second: bool  # the problem draws v
     gaussian: bool  # the problem draws w
@@ -210,6 +211,26 @@ def extreme_means(mean: F64, best: F64, worst: F64) -> None:
             m = mean[k, lane]
             best[lane] = m if m > best[lane] else best[lane]
             worst[lane] = m if m < worst[lane] else worst[lane]
+
+
+@jit
+def largest_of(memory: F64, column: int, top: F64) -> None:
+    """The largest value of a column in every lane."""
+    top[column] = memory[column, 0]
+    for k in range(1, memory.shape[1]):
+        for lane in range(top.shape[1]):
+            value = memory[column, k, lane]
+            top[column, lane] = value if value > top[column, lane] else top[column, lane]
+
+
+@jit
+def smallest_of(memory: F64, column: int, bottom: F64) -> None:
+    """The smallest value of a column in every lane."""
+    bottom[column] = memory[column, 0]
+    for k in range(1, memory.shape[1]):
+        for lane in range(bottom.shape[1]):
+            value = memory[column, k, lane]
+            bottom[column, lane] = value if value < bottom[column, lane] else bottom[column, lane]
 
 
 @jit
@@ -460,8 +481,8 @@ def play(
     law, gaussian, score, affine, explore, learn, reward, estimate = formulas
     C, near, rows, series, powers = robust
     numbers, arm_numbers, corruptions, gaps, before, fresh = setting[:6]
-    noisy, by_arm, clocked, lazy, weighted, explores, learns, extremes, column_extremes = setting[6:15]
-    one, two, normal = setting[15:]
+    noisy, by_arm, clocked, lazy, weighted, explores, learns, extremes, tops, bottoms = setting[6:16]
+    one, two, normal = setting[16:]
     pulls, total, mean, location, scale, memory = known
     words, z, reward_words, uniform, w = noise
     scores, largest, best, worst, top, bottom, arm, failed = choice[:8]
@@ -489,9 +510,10 @@ def play(
             else:
                 if extremes:
                     extreme_means(mean, best, worst)
-                if column_extremes:
-                    for column in range(memory.shape[0]):
-                        extreme_means(memory[column], top[column], bottom[column])
+                for i in range(tops.size):
+                    largest_of(memory, tops[i], top)
+                for i in range(bottoms.size):
+                    smallest_of(memory, bottoms[i], bottom)
                 if by_arm:
                     if clocked:
                         now = (reference_score(f64(t), arms, affine, numbers, clock) - early) / (late - early)
