@@ -148,6 +148,29 @@ class Policy(Formula):
             raise ValueError(f"{self!r}: a score is not a number: {scores.tolist()}")
         return int(random.choice(np.flatnonzero(scores == scores.max())))
 
+    def probabilities(self, round: int, pulls: ArrayLike, means: ArrayLike, memory: Memory | None = None) -> F64:
+        """The exact probability of every arm, where the law of the noise gives it in closed form.
+
+        That is: without noise (ties are fair), and with Gumbel noise of one scale for all arms, P[I = i] ∝
+        exp(location_i / scale); both also beneath exploration. An arm never pulled goes first, with probability 1.
+
+        >>> from rightarm import Boltzmann
+        >>> Boltzmann(1.0).probabilities(round=9, pulls=[4, 4], means=[0.0, np.log(3)])
+        array([0.25, 0.75])
+        """
+        pulls, means = check_statistics(pulls, means)
+        if self.needs_pulls and not pulls.all():
+            return np.asarray(np.arange(pulls.size) == np.argmin(pulls > 0), dtype=float)
+        location = self.scores(round, pulls, means, 0.0, memory)
+        spread = (self.scores(round, pulls, means, FAR, memory) - location) / FAR
+        scale = float(spread.max())
+        gumbel = isinstance(self.noise, Gumbel) and self.affine and np.allclose(spread, scale, rtol=1e-9, atol=0)
+        if self.noise is not None and not gumbel:
+            raise ValueError(f"{self!r} has no closed form of its probabilities in this state")
+        weights = np.exp((location - location.max()) / scale) if scale else 1.0 * (location == location.max())
+        floors = self.floors(round, pulls, means, memory)
+        return np.asarray(floors + (1 - floors.sum()) * weights / weights.sum())
+
     def learned(
         self, round: int, pulls: int, mean: float, reward: float, memory: Memory, arms: int, probability: float = 1.0
     ) -> dict[str, float]:
