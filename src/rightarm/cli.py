@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import sys
 import textwrap
 from collections.abc import Callable
@@ -142,11 +143,12 @@ def compare(
     except KeyboardInterrupt:
         raise typer.Exit(130) from None
     bound = lai_robbins(setting)
-    result.plot(output, log=log, bounds={} if bound is None else {"Lai–Robbins lower bound": bound})
+    result.plot(output, log=log, bounds={} if bound is None else {"Lai–Robbins, in the long run": bound})
     typer.echo(str(result))
     if bound is not None:
+        slope = float(bound(result.rounds)[-1]) / math.log(result.rounds[-1])
         typer.echo(
-            f"Lai–Robbins: any consistent policy has a regret of about {float(bound(result.rounds)[-1]):,.4g} or more"
+            f"Lai–Robbins: in the long run no consistent policy's regret grows more slowly than {slope:,.4g} log T"
         )
     typer.echo(f"wrote {output}")
 
