@@ -177,3 +177,15 @@ def test_vectorised_over_horizons(bound: Callable[[Any], Any]) -> None:
 def test_refused(call: Callable[[], Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize(
+    ("gap", "horizon", "sigma"), [(0.5, 10_000, 1.0), (0.1, 10**6, 0.5), (1.0, 50, 2.0), (0.01, 100, 1.0)]
+)
+def test_exploration_solves_its_equation(gap: float, horizon: int, sigma: float) -> None:
+    """n = ⌈2w/Δ²⌉ with w e^w = T²Δ⁴/(32π): Garivier, Kaufmann, Lattimore 2016."""
+    from scipy.special import lambertw
+
+    delta = gap / sigma
+    w = float(lambertw(horizon**2 * delta**4 / (32 * math.pi)).real)
+    assert ra.theory.exploration(gap, horizon, sigma) == math.ceil(2 * w / delta**2)

@@ -1,0 +1,132 @@
+"""`rightarm policies` and `rightarm compare`, and the policies and problems that are written as text."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import rightarm as ra
+from rightarm.cli import app
+from rightarm.lab.compare import described, lai_robbins
+from rightarm.lab.expressions import families, read_policy, read_problem
+from rightarm.policies.policy import PolicyFamily
+
+POLICIES = {
+    "UCB(C=0.5)": ra.UCB(C=0.5),
+    "UCB(1/2)": ra.UCB(C=0.5),
+    " KLUCB ": ra.KLUCB(),
+    "BoltzmannGumbel(2**-1, location=-0.25)": ra.BoltzmannGumbel(C=0.5, location=-0.25),
+    "BoltzmannGumbel(C=1, estimator='catoni')": ra.BoltzmannGumbel(C=1.0, estimator="catoni"),
+    "Boltzmann(inverse_log(c=0.25))": ra.Boltzmann(ra.inverse_log(0.25)),
+    "Boltzmann(0.1)": ra.Boltzmann(0.1),
+    "PerturbedMean(Exponential(), scale=0.5)": ra.PerturbedMean(ra.noise.Exponential(), 0.5),
+}
+PROBLEMS = {
+    "Bernoulli([0.51] + [0.5] * 3)": ra.Bernoulli([0.51, 0.5, 0.5, 0.5]),
+    "Bernoulli(2 * [0.25])": ra.Bernoulli([0.25, 0.25]),
+    "Gaussian((0, 1), sigma=0.5)": ra.Gaussian([0.0, 1.0], sigma=0.5),
+    "Pareto(alpha=[2.1, 3.0])": ra.Pareto(alpha=[2.1, 3.0]),
+}
+
+
+@pytest.mark.parametrize("text", POLICIES)
+def test_policies_are_read(text: str) -> None:
+    assert read_policy(text) == POLICIES[text]
+
+
+@pytest.mark.parametrize("text", PROBLEMS)
+def test_problems_are_read(text: str) -> None:
+    assert read_problem(text) == PROBLEMS[text]
+
+
+WRONG = {
+    "UCB(D=1)": "no parameter 'D'",
+    "UCB(C=-1)": "C must be positive, got -1",
+    "UCB(C=1e999)": "C must be finite, got inf",
+    "Nobody()": "unknown policy Nobody",
+    "UCB(C=": "cannot be read",
+    "UCB(C=1).family": "only names, numbers",
+    "__import__('os').system('true')": "only names, numbers",
+    "UCB(C=(lambda: 1)())": "only names, numbers",
+    "UCB(C=[x for x in (1, 2)])": "only names, numbers",
+    "UCB(**{'C': 1})": "only names, numbers",
+    "UCB(C=[0] * 10**9)": "cannot be put together|can be repeated",
+    "UCB(C=9**9**9**9)": "out of range",
+    "UCB(C='a' * 1000000)": "cannot be put together",
+    "inverse_log(c=1)": "a policy such as",
+    "0.5": "a policy such as",
+    "Bernoulli([0.5])": "unknown policy Bernoulli",
+    "PerturbedMean(noise=0.5)": "noise must be a law of noise such as Gumbel",
+    "BoltzmannGumbel(C=1, estimator='median')": "estimator must be one of 'mean', 'catoni', got 'median'",
+}
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_wrong_text_is_refused_and_nothing_is_run(text: str) -> None:
+    with pytest.raises(ValueError, match=WRONG[text]):
+        read_policy(text)
+
+
+def test_every_policy_is_listed_with_formula_and_reference() -> None:
+    output = CliRunner().invoke(app, ["policies"]).output
+    public = {name for name in ra.__all__ if isinstance(getattr(ra, name), PolicyFamily)}
+    assert set(families(PolicyFamily)) == public
+    for name in public:
+        signature, sentence, formula, reference = described(getattr(ra, name))
+        assert signature.startswith(f"{name}(")
+        assert sentence.endswith(".")
+        assert "\n" not in sentence
+        assert any(sign in formula for sign in ("=", "∝", "eliminated"))
+        assert any(character.isdigit() for character in reference) or "paper" in reference, name  # a year
+        assert f"{name}(" in output
+        assert formula.splitlines()[0] in output
+
+
+def test_one_policy_is_shown_in_full() -> None:
+    assert ">>> ra.KLUCB()" in CliRunner().invoke(app, ["policies", "KLUCB"]).output
+    wrong = CliRunner().invoke(app, ["policies", "KLUBC"])
+    assert wrong.exit_code == 2
+    assert "KLUBC" in wrong.output
+
+
+def test_compare_runs_and_draws(tmp_path: Path) -> None:
+    picture = tmp_path / "regret.svg"
+    few = ["--horizon", "500", "--replications", "3", "--seed", "7", "--output", str(picture)]
+    done = CliRunner().invoke(app, ["compare", "UCB(C=0.5)", "KLUCB", "--problem", "Bernoulli([0.9, 0.5])", *few])
+    assert done.exit_code == 0, done.output
+    result = ra.simulate([ra.UCB(C=0.5), ra.KLUCB()], ra.Bernoulli([0.9, 0.5]), horizon=500, replications=3, seed=7)
+    assert str(result) in done.output
+    assert f"{0.4 / float(ra.theory.bernoulli_divergence(0.5, 0.9)):.4g} log T" in done.output
+    assert "Lai" in picture.read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["UCB(C=-1)"], "C must be positive, got -1.0"),
+        (["UCB1", "--problem", "Bernoulli([1.5])"], "must be between 0 and 1, got 1.5"),
+        (["UCB1", "--horizon", "0"], "horizon must be a whole number of at least 1, got 0"),
+        (["UCB1", "UCB1"], "policies must differ"),
+        (["UCB1", "--output", "regret.bmp"], "output must end in"),
+    ],
+)
+def test_compare_says_what_is_wrong(arguments: list[str], said: str) -> None:
+    done = CliRunner().invoke(app, ["compare", *arguments], env={"COLUMNS": "400"})
+    assert done.exit_code == 2
+    assert said in done.output
+
+
+def test_lower_bounds() -> None:
+    rounds = np.array([10, 1_000])
+    bernoulli, gaussian = lai_robbins(ra.Bernoulli([0.75, 0.5])), lai_robbins(ra.Gaussian([0.0, 0.5], sigma=2.0))
+    assert bernoulli is not None
+    assert gaussian is not None
+    divergence = 0.5 * math.log(0.5 / 0.75) + 0.5 * math.log(0.5 / 0.25)
+    np.testing.assert_allclose(bernoulli(rounds), 0.25 / divergence * np.log(rounds))
+    np.testing.assert_allclose(gaussian(rounds), 2 * 4 / 0.5 * np.log(rounds))
+    for without in (ra.Bernoulli([0.5, 0.5]), ra.Bernoulli([1.0, 0.5]), ra.Pareto([2.0, 3.0])):
+        assert lai_robbins(without) is None
