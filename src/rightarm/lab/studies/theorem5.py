@@ -1,0 +1,90 @@
+"""Theorem 5: on some problem the regret is at least ½ √(KT) log K, so the log K cannot be removed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rightarm.lab.curve import Curve, Line, joined
+from rightarm.lab.growth import fit
+from rightarm.lab.study import Cell, Finding, Key, Panel, Samples, Study, Table, above, rounds_between
+from rightarm.policies import BoltzmannGumbel
+from rightarm.problems import Deterministic
+from rightarm.theory import theorem5
+
+CONSTANT = 0.5
+OWN, WIDER = 1.0, 2.0  # the gap in units of the proof's own, √(K/T) log K
+
+
+def cells(quick: bool) -> dict[Key, Cell]:
+    """The problem depends on T, so every T is played separately, with the proof's gap and with twice as much."""
+    last = {2: 10**5, 10: 10**5} if quick else {2: 10**7, 3: 10**7, 10: 10**7, 100: 10**6}
+    return {
+        (arms, T, factor): Cell(
+            BoltzmannGumbel(C=1.0), Deterministic([factor * gap] + [0.0] * (arms - 1)), (T,), 8 if quick else 16
+        )
+        for arms, longest in last.items()
+        for T in rounds_between(10**4, longest, per_decade=4 if quick or arms == 100 else 2)
+        for gap in [np.sqrt(arms / T) * np.log(arms)]
+        for factor in (OWN, WIDER)
+    }
+
+
+def constants(samples: Samples, factor: float) -> list[Curve]:
+    """Regret over √(KT) log K, for every K against T."""
+    curves = []
+    for arms in sorted({key[0] for key in samples}):
+        curve = joined(f"K = {arms}", [s.curve("") for (k, _, f), s in samples.items() if (k, f) == (arms, factor)])
+        curves.append(curve.over(theorem5(arms, curve.x, constant=1.0)))
+    return curves
+
+
+def judge(samples: Samples) -> Finding:
+    """Some problem reaches the constant ½; whether the proof's own does is told for each K."""
+    own, wider = constants(samples, OWN), constants(samples, WIDER)
+    best = [max(pair, key=lambda curve: float(curve.mean.min())) for pair in zip(own, wider, strict=True)]
+    half = np.full(best[0].x.size, CONSTANT)
+    regret = [curve.over(1 / theorem5(int(curve.label.rpartition(" ")[2]), curve.x, constant=1.0)) for curve in own]
+    rows = [
+        [a.label, *(f"{c.mean.min():.4f} to {c.mean.max():.4f} ({c.error.max():.4f})" for c in (a, b))]
+        for a, b in zip(own, wider, strict=True)
+    ]
+    least = min(float(curve.mean.min()) for curve in own)
+    return Finding(
+        margin=f"measured / bound at least {min(float(c.mean.min()) for c in best) / CONSTANT:.3g} on a problem of the "
+        f"proof's form; on the proof's own problem the constant is "
+        + ", ".join(f"{c.mean[-1]:.3g} ({c.label})" for c in own)
+        + f", so ½ {'is reached for every K tried' if least >= CONSTANT else 'is not reached for every K'}",
+        claims=[above(f"{c.label}: some problem reaches ½", c, half[: c.x.size]) for c in best],
+        remarks=[above(f"{c.label}: the proof's own problem reaches ½", c, half[: c.x.size]) for c in own],
+        panels=[
+            Panel(
+                title,
+                curves,
+                [Line("½", own[0].x, np.full(own[0].x.size, CONSTANT))],
+                y="regret / (√(KT) log K)",
+                log_y=False,
+            )
+            for title, curves in {"The proof's own gap, √(K/T) log K": own, "Twice that gap": wider}.items()
+        ],
+        fits={curve.label: fit(curve) for curve in regret},
+        tables=[
+            Table(
+                "regret / (√(KT) log K), least to largest over T (standard error)",
+                ["", "the proof's gap", "twice that"],
+                rows,
+            )
+        ],
+    )
+
+
+STUDY = Study(
+    name="theorem5",
+    title="Theorem 5: the logarithm of K cannot be removed",
+    claim="For every K and T with √(K/T) log K ≤ 1 there is a problem on which Boltzmann–Gumbel exploration with C = 1 "
+    "has a regret of at least ½ √(KT) log K.",
+    formula="R_T ≥ ½ √(KT) log K",
+    setting="The best arm pays Δ always, the others 0, with the proof's Δ = √(K/T) log K, and with twice as much. The "
+    "printed proof drops the factors P[Z < 0] and P[A] in its last display, so that it does not show the constant ½.",
+    cells=cells,
+    judge=judge,
+)
