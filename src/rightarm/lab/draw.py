@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from html import escape
 from typing import Any
 
 import matplotlib
@@ -38,7 +39,7 @@ def inline(figure: Figure, name: str, title: str) -> str:
     text = re.sub(r'\bid="', f'id="{name}-', text)
     text = re.sub(r'(href="|url\()#', rf"\1#{name}-", text)
     text = re.sub(r' width="[^"]*pt" height="[^"]*pt"', "", text, count=1)  # the page says how wide
-    return text.replace("<svg", f'<svg role="img" aria-label="{title}"', 1)
+    return text.replace("<svg", f'<svg role="img" aria-label="{escape(title)}"', 1)
 
 
 def _draw(axes: Axes, panel: Panel) -> None:
@@ -48,7 +49,7 @@ def _draw(axes: Axes, panel: Panel) -> None:
         axes.plot(curve.x, curve.mean, label=curve.label, linewidth=1.8, marker=".", markersize=5, **style)
         axes.fill_between(curve.x, curve.mean - half, curve.mean + half, color=style["color"], alpha=0.2, linewidth=0)
     for line in panel.lines:
-        axes.plot(line.x, line.y, label=line.label, linewidth=1.1, **_line_style(line.label, styles))
+        axes.plot(line.x, line.y, label=line.label, linewidth=1.4, **_line_style(line.label, styles))
     axes.set_xscale("log")
     if panel.log_y:
         axes.set_yscale("log", nonpositive="mask")
@@ -72,4 +73,4 @@ def _largest(panel: Panel) -> float:
 def _line_style(label: str, styles: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """A line that belongs to a curve, by the end of its name, has the curve's colour; others are grey."""
     own = next((style["color"] for name, style in styles.items() if label.endswith(name)), "dimgray")
-    return {"color": own, "linestyle": (0, (1, 1.5))}
+    return {"color": own, "linestyle": (0, (1, 1.2))}

@@ -62,7 +62,7 @@ def _later(curve: Curve) -> tuple[F64, F64, F64]:
     if later.sum() < 3:  # two points lie on every law
         raise ValueError(f"{curve.label}: a fit needs 3 points in its later part, got {later.sum()}")
     error = curve.error[later]
-    least = 1e-9 * np.abs(curve.mean[later]).max() + np.finfo(float).tiny  # exact points would weigh infinitely
+    least = 1e-9 * np.abs(curve.mean[later]).max() or 1.0  # exact points would weigh infinitely
     return curve.x[later], curve.samples[:, later], 1 / np.maximum(error, least)
 
 

@@ -26,8 +26,8 @@ section { border-top: 1px solid var(--line); margin-top: 2rem; padding-top: 1.2r
 .wide > svg { flex-basis: 100%; }
 .table { overflow-x: auto; } table { border-collapse: collapse; font-size: .88rem; }
 th, td { padding: .2rem .7rem .2rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
-th { font-weight: 600; } .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-.best td { font-weight: 600; } .setting, footer { color: var(--soft); font-size: .92rem; }
+th { font-weight: 600; } .whole { white-space: nowrap; }
+.setting, footer { color: var(--soft); font-size: .92rem; }
 @media (max-width: 40rem) { .panels > svg { flex-basis: 100%; } }
 """
 
@@ -152,9 +152,14 @@ def _fits(fits: dict[str, list[Fit]]) -> str:
     for label, found in fits.items():
         best, *others = found
         rest = ", ".join(f"{other.law} ({other.residual:.2g})" for other in others)
-        law = f"{best.a:.4g} {'+' if best.b >= 0 else '−'} {abs(best.b):.4g} · {best.law}"
-        rows.append([_text(label), law, f"± {best.b_error:.2g}", f"{best.residual:.2g}", rest])
-    return _table(["curve", "best fit", "of b", "residual", "others (residual)"], rows)
+        law = f"{best.a:.4g} {'+' if best.b >= 0 else '−'} {abs(best.b):.4g} {best.law}".replace("-", "−")
+        rows.append([_text(label), _whole(law), _whole(f"± {best.b_error:.2g}"), f"{best.residual:.2g}", rest])
+    return _table(["curve", "best fit a + b g(T)", "error of b", "residual", "others (residual)"], rows)
+
+
+def _whole(text: str) -> str:
+    """Text that is not broken into lines."""
+    return f'<span class="whole">{text}</span>'
 
 
 def _settings(cells: Sequence[Cell]) -> str:

@@ -50,9 +50,8 @@ def stuck_share(c: float, horizon: int) -> float:
     return float((0.5 - GAP) * np.exp(np.log1p(-1 / (1 + t ** (c / 2))).sum()))
 
 
-def stuck(sample: Sample) -> tuple[float, float, float]:
+def stuck(c: float, sample: Sample) -> tuple[float, float, float]:
     """The measured share of replications that never came back, the exact one, and their distance in standard errors."""
-    (c,) = (1 / sample.cell.policy.temperature.c,)  # type: ignore[attr-defined]
     share, expected = float((sample.pulls[:, 0] == 1).mean()), stuck_share(c, sample.cell.horizon)
     return share, expected, (share - expected) / np.sqrt(expected * (1 - expected) / len(sample.pulls))
 
@@ -61,7 +60,7 @@ def judge(samples: Samples) -> Finding:
     """Regret lies above the linear bound, grows like T, and as many replications are stuck as the law says."""
     curves = [samples[c,].curve(f"η = {c:g} log t") for c in RATES]
     bounds = [theorem2(GAP, curve.x, c) for curve, c in zip(curves, RATES, strict=True)]
-    shares = {c: stuck(samples[c,]) for c in RATES}
+    shares = {c: stuck(c, samples[c,]) for c in RATES}
     fits = {curve.label: fit(curve) for curve in curves}
     z = max(abs(share[2]) for share in shares.values())
     claims = [above(f"{x.label}: regret above the bound", x, bound) for x, bound in zip(curves, bounds, strict=True)]
@@ -82,7 +81,7 @@ def judge(samples: Samples) -> Finding:
             Panel(
                 "Regret",
                 curves,
-                [Line(f"bound, c = {c:g}", curves[0].x, b) for c, b in zip(RATES, bounds, strict=True) if c > 3],
+                [Line(f"bound, {x.label}", x.x, b) for c, x, b in zip(RATES, curves, bounds, strict=True) if c > 3],
             ),
             Panel("Regret in each round", [curve.over(curve.x) for curve in curves], y="regret / T", log_y=False),
         ],

@@ -42,7 +42,6 @@ def judge(samples: Samples) -> Finding:
     """Some problem reaches the constant ½; whether the proof's own does is told for each K."""
     own, wider = constants(samples, OWN), constants(samples, WIDER)
     best = [max(pair, key=lambda curve: float(curve.mean.min())) for pair in zip(own, wider, strict=True)]
-    half = np.full(best[0].x.size, CONSTANT)
     regret = [curve.over(1 / theorem5(int(curve.label.rpartition(" ")[2]), curve.x, constant=1.0)) for curve in own]
     rows = [
         [a.label, *(f"{c.mean.min():.4f} to {c.mean.max():.4f} ({c.error.max():.4f})" for c in (a, b))]
@@ -54,8 +53,8 @@ def judge(samples: Samples) -> Finding:
         f"proof's form; on the proof's own problem the constant is "
         + ", ".join(f"{c.mean[-1]:.3g} ({c.label})" for c in own)
         + f", so ½ {'is reached for every K tried' if least >= CONSTANT else 'is not reached for every K'}",
-        claims=[above(f"{c.label}: some problem reaches ½", c, half[: c.x.size]) for c in best],
-        remarks=[above(f"{c.label}: the proof's own problem reaches ½", c, half[: c.x.size]) for c in own],
+        claims=[above(f"{c.label}: some problem reaches ½", c, np.full(c.x.size, CONSTANT)) for c in best],
+        remarks=[above(f"{c.label}: the proof's own problem reaches ½", c, np.full(c.x.size, CONSTANT)) for c in own],
         panels=[
             Panel(
                 title,
