@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import naive
 from rightarm import theory
@@ -51,7 +53,8 @@ def stuck_as_computed(key: Key, cell: Cell) -> I64:
 
 
 def unit(key: Key, T: F64) -> F64:
-    return np.sqrt(key[0] * T) * np.log(key[0])
+    scale: F64 = np.sqrt(key[0] * T) * np.log(key[0])
+    return scale
 
 
 TRUE: dict[str, tuple[Regret, Pulls]] = {
@@ -130,13 +133,13 @@ def test_cells_differ_and_have_enough_points(study: Study) -> None:
     assert sum(c.replications * c.horizon * (c.problem.arms + 3) * 2e-9 for c in full) / 2 < 120
 
 
-def simulated(study: Study, folder: Path, **changes: object) -> dict[Key, Sample]:
-    cells = {key: replace(cell, **changes) for key, cell in study.cells(True).items()}  # type: ignore[arg-type]
+def simulated(study: Study, folder: Path, T: int, replications: int) -> dict[Key, Sample]:
+    cells = {k: replace(c, checkpoints=(T,), replications=replications) for k, c in study.cells(True).items()}
     return compute(cells, 11, Archive(folder), 2, lambda rounds: None)
 
 
 def test_proposition1_against_plain_draws(tmp_path: Path) -> None:
-    samples = simulated(proposition1.STUDY, tmp_path, checkpoints=(2_000,), replications=256)
+    samples = simulated(proposition1.STUDY, tmp_path, 2_000, 256)
     random = np.random.default_rng(5)
     t = np.arange(3, 2_001)
     rates = {"η = 1/Δ": 4 + 0 * t, "η = √(log t)/Δ": 4 * np.sqrt(np.log(t)), "η = (log t)/Δ": 4 * np.log(t)}
@@ -147,7 +150,7 @@ def test_proposition1_against_plain_draws(tmp_path: Path) -> None:
 
 def test_theorem2_against_plain_boltzmann_exploration(tmp_path: Path) -> None:
     T = 1_000
-    samples = simulated(theorem2.STUDY, tmp_path, checkpoints=(T,), replications=1024)
+    samples = simulated(theorem2.STUDY, tmp_path, T, 1024)
 
     def reward(t: int, arm: I64, random: np.random.Generator) -> F64:
         return np.where(arm == 0, random.random(arm.size) < 0.75, 0.5)
@@ -162,7 +165,7 @@ def test_theorem2_against_plain_boltzmann_exploration(tmp_path: Path) -> None:
         assert abs(never_back.mean() - expected) < 4.5 * np.sqrt(expected * (1 - expected) / never_back.size)
 
 
-def z(x: F64 | np.ndarray, y: F64 | np.ndarray) -> float:  # type: ignore[type-arg]
+def z(x: NDArray[Any], y: NDArray[Any]) -> float:
     """How far two samples' means are apart, in standard errors."""
     x, y = x.astype(float), y.astype(float)
     return float(abs(x.mean() - y.mean()) / np.sqrt(x.var(ddof=1) / x.size + y.var(ddof=1) / y.size))

@@ -53,3 +53,10 @@ def joined(label: str, curves: list[Curve]) -> Curve:
         np.array([curve.x[-1] for curve in curves]),
         np.stack([curve.samples[:, -1] for curve in curves], axis=1),
     )
+
+
+def standard_errors(x: F64, y: F64) -> float:
+    """How much larger ``x`` is than ``y`` on average, replication by replication, in standard errors."""
+    apart = x - y
+    error = apart.std(ddof=1) / np.sqrt(apart.size)
+    return float(apart.mean() / error) if error else float(np.copysign(np.inf, apart.mean())) if apart.any() else 0.0

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rightarm.lab.curve import Curve, Line
+from rightarm.lab.curve import Curve, Line, standard_errors
 from rightarm.lab.growth import best, could_be, fit
 from rightarm.lab.study import AGREES, CERTAIN, Cell, Claim, Finding, Key, Panel, Samples, Study, rounds_between
 from rightarm.policies import Boltzmann, constant, inverse_log, schedule
@@ -48,8 +48,7 @@ def exact(name: str, horizons: F64) -> F64:
 def rise(curve: Curve) -> tuple[float, float]:
     """From the middle point to the last: by what factor the mean rises, and by how many standard errors."""
     middle, last = curve.samples[:, curve.x.size // 2], curve.samples[:, -1]
-    error = (last - middle).std(ddof=1) / np.sqrt(last.size)
-    return float(last.mean() / middle.mean()), float((last - middle).mean() / error)
+    return float(last.mean() / middle.mean()), standard_errors(last, middle)
 
 
 def judge(samples: Samples) -> Finding:

@@ -23,7 +23,7 @@ def cells(quick: bool) -> dict[Key, Cell]:
             BoltzmannGumbel(C=1.0), Deterministic([factor * gap] + [0.0] * (arms - 1)), (T,), 8 if quick else 16
         )
         for arms, longest in last.items()
-        for T in rounds_between(10**4, longest, per_decade=4 if quick or arms == 100 else 2)
+        for T in rounds_between(10**4, longest, per_decade=4 if quick else 2)
         for gap in [np.sqrt(arms / T) * np.log(arms)]
         for factor in (OWN, WIDER)
     }
