@@ -12,8 +12,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from rightarm.lab.curve import Curve
 from rightarm.lab.study import Panel
 from rightarm.simulation.figure import NORMAL_95, STYLES
+from rightarm.simulation.types import F64
 
 SETTINGS: dict[Any, Any] = {"svg.fonttype": "none", "font.size": 10, "font.family": "sans-serif"}  # text stays text
 NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
@@ -45,17 +47,13 @@ def inline(figure: Figure, name: str, title: str) -> str:
 def _draw(axes: Axes, panel: Panel) -> None:
     styles = dict(zip((curve.label for curve in panel.curves), STYLES, strict=False))
     for curve in panel.curves:
-        style, half = styles[curve.label], NORMAL_95 * curve.error
+        style, (low, high) = styles[curve.label], _band(curve)
         axes.plot(curve.x, curve.mean, label=curve.label, linewidth=1.8, marker=".", markersize=5, **style)
-        axes.fill_between(curve.x, curve.mean - half, curve.mean + half, color=style["color"], alpha=0.2, linewidth=0)
+        axes.fill_between(curve.x, low, high, color=style["color"], alpha=0.2, linewidth=0)
     for line in panel.lines:
         axes.plot(line.x, line.y, label=line.label, linewidth=1.4, **_line_style(line.label, styles))
     axes.set_xscale("log")
-    if panel.log_y:
-        axes.set_yscale("log", nonpositive="mask")
-    else:
-        axes.set_ylim(bottom=0)
-        axes.yaxis.set_major_formatter("{x:,.4g}" if _largest(panel) < 10 else "{x:,.0f}")
+    _scale_y(axes, panel)
     if panel.x != "T":
         axes.xaxis.set_major_formatter("{x:g}")
         axes.xaxis.set_minor_formatter("")
@@ -66,8 +64,22 @@ def _draw(axes: Axes, panel: Panel) -> None:
     axes.grid(alpha=0.25)
 
 
-def _largest(panel: Panel) -> float:
-    return max(float(np.max(curve.mean)) for curve in panel.curves)
+def _band(curve: Curve) -> tuple[F64, F64]:
+    """The confidence band; its lower edge stays above zero, where a logarithmic axis would tear it."""
+    half = NORMAL_95 * curve.error
+    return np.maximum(curve.mean - half, 1e-3 * curve.mean), curve.mean + half
+
+
+def _scale_y(axes: Axes, panel: Panel) -> None:
+    """From zero, or logarithmic; wide enough for means and lines, while a band may leave the picture."""
+    drawn = np.concatenate([*(curve.mean for curve in panel.curves), *(line.y for line in panel.lines)])
+    top = max(float(drawn.max()), *(float(_band(curve)[1].max()) for curve in panel.curves))
+    if panel.log_y:
+        axes.set_yscale("log", nonpositive="mask")
+        axes.set_ylim(0.7 * float(drawn[drawn > 0].min(initial=top)), 1.4 * top)
+    else:
+        axes.set_ylim(0, 1.08 * top)
+        axes.yaxis.set_major_formatter("{x:,.4g}" if top < 10 else "{x:,.0f}")
 
 
 def _line_style(label: str, styles: dict[str, dict[str, Any]]) -> dict[str, Any]:

@@ -22,13 +22,12 @@ section { border-top: 1px solid var(--line); margin-top: 2rem; padding-top: 1.2r
 .formula { background: #f6f8fa; padding: .5rem .8rem; border-radius: 6px; overflow-wrap: anywhere; }
 .verdict { padding: .5rem .8rem; border-left: 5px solid; border-radius: 3px; overflow-wrap: anywhere; }
 .holds { border-color: #1a7f37; background: #eefbf1; } .fails { border-color: #cf222e; background: #fff0ee; }
-.panels { display: flex; flex-wrap: wrap; gap: 1rem; } .panels > svg { flex: 1 1 26rem; min-width: 0; max-width: 100%; }
-.wide > svg { flex-basis: 100%; }
+.panels { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 26rem), 1fr)); gap: 1rem; }
+.panels.wide { grid-template-columns: 1fr; } .panels > svg { width: 100%; }
 .table { overflow-x: auto; } table { border-collapse: collapse; font-size: .88rem; }
 th, td { padding: .2rem .7rem .2rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
 th { font-weight: 600; } .whole { white-space: nowrap; }
 .setting, footer { color: var(--soft); font-size: .92rem; }
-@media (max-width: 40rem) { .panels > svg { flex-basis: 100%; } }
 """
 
 READING = (
@@ -91,7 +90,8 @@ def mathematics(text: str) -> str:
 
 
 def _text(text: str) -> str:
-    return mathematics(escape(text, quote=False))
+    powers = re.sub(r"(\d)e([+-])0*(\d+)", lambda f: f"{f[1]}·10^{{{'−' * (f[2] == '-')}{f[3]}}}", text)  # 2e-10
+    return mathematics(escape(powers, quote=False))
 
 
 def _overview(sections: Sequence[Section], extras: Sequence[Extra]) -> str:
@@ -120,7 +120,7 @@ def _section(section: Section) -> str:
             "<h3>What was compared</h3>",
             _claims(finding.claims),
             *(
-                ["<h3>Also seen, without weight in the verdict</h3>", _claims(finding.remarks)]
+                ["<h3>Also seen, without weight in the verdict</h3>", _claims(finding.remarks, "yes")]
                 if finding.remarks
                 else []
             ),
@@ -129,7 +129,7 @@ def _section(section: Section) -> str:
                 for t in finding.tables
             ),
             *(["<h3>Growth</h3>", _fits(finding.fits)] if finding.fits else []),
-            f'<h3>Setting</h3><p class="setting">{_text(study.setting)} {_settings(section.cells)}</p></section>',
+            f'<h3>Setting</h3><p class="setting">{_text(f"{study.setting} {_settings(section.cells)}")}</p></section>',
         ]
     )
 
@@ -153,13 +153,15 @@ def _fits(fits: dict[str, list[Fit]]) -> str:
         best, *others = found
         rest = ", ".join(f"{other.law} ({other.residual:.2g})" for other in others)
         law = f"{best.a:.4g} {'+' if best.b >= 0 else '−'} {abs(best.b):.4g} {best.law}".replace("-", "−")
-        rows.append([_text(label), _whole(law), _whole(f"± {best.b_error:.2g}"), f"{best.residual:.2g}", rest])
+        rows.append(
+            [_text(label), _whole(law), _whole(f"± {best.b_error:.2g}"), _text(f"{best.residual:.2g}"), _text(rest)]
+        )
     return _table(["curve", "best fit a + b g(T)", "error of b", "residual", "others (residual)"], rows)
 
 
 def _whole(text: str) -> str:
     """Text that is not broken into lines."""
-    return f'<span class="whole">{text}</span>'
+    return f'<span class="whole">{_text(text)}</span>'
 
 
 def _settings(cells: Sequence[Cell]) -> str:

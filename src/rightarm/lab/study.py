@@ -141,16 +141,17 @@ def ratios(curves: list[Curve], bounds: list[F64]) -> F64:
     return np.concatenate([curve.mean / bound for curve, bound in zip(curves, bounds, strict=True)])
 
 
-def below(statement: str, curve: Curve, bound: F64) -> Claim:
-    """The claim that a curve lies below a bound; it fails where the mean is above with certainty."""
+def below(statement: str, curve: Curve, bound: F64, x: str = "T") -> Claim:
+    """The claim that a curve (of ``x``) lies below a bound; it fails where the mean is above with certainty."""
     ratio = curve.mean / bound
     holds = bool((curve.mean - CERTAIN * curve.error <= bound).all())
-    return Claim(statement, holds, f"measured / bound at most {ratio.max():.3g}, at T = {curve.x[ratio.argmax()]:,.0f}")
+    where = f"{x} = {curve.x[ratio.argmax()]:,.10g}"
+    return Claim(statement, holds, f"measured / bound at most {ratio.max():.3g}, at {where}")
 
 
-def above(statement: str, curve: Curve, bound: F64) -> Claim:
-    """The claim that a curve lies above a bound; it fails where the mean is below with certainty."""
+def above(statement: str, curve: Curve, bound: F64, x: str = "T") -> Claim:
+    """The claim that a curve (of ``x``) lies above a bound; it fails where the mean is below with certainty."""
     ratio = curve.mean / bound
     holds = bool((curve.mean + CERTAIN * curve.error >= bound).all())
-    where = curve.x[ratio.argmin()]
-    return Claim(statement, holds, f"measured / bound at least {ratio.min():.3g}, at T = {where:,.0f}")
+    where = f"{x} = {curve.x[ratio.argmin()]:,.10g}"
+    return Claim(statement, holds, f"measured / bound at least {ratio.min():.3g}, at {where}")

@@ -66,7 +66,7 @@ def judge(samples: Samples) -> Finding:
         "all that was tried",
         claims=claims,
         remarks=[
-            Claim(f"{label}: the worst regret grows like √T", could_be("√T", found), best(found))
+            Claim(f"{label}: growth like √T fits as well as any", could_be("√T", found), best(found))
             for label, found in fits.items()
         ],
         panels=[

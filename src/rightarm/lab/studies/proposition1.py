@@ -69,7 +69,11 @@ def judge(samples: Samples) -> Finding:
         margin=f"measured and exact regret differ by at most {z:.1f} standard errors; {claims[-1].evidence} ({name})",
         claims=claims,
         remarks=[
-            Claim(f"{enough}, fast enough, grows like log T", could_be("log T", fits[enough]), best(fits[enough]))
+            Claim(
+                f"{enough}, fast enough: growth like log T fits as well as any",
+                could_be("log T", fits[enough]),
+                best(fits[enough]),
+            )
         ],
         panels=[
             Panel("Regret when the means are known", list(curves.values()), lines),

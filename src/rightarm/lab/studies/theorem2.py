@@ -83,7 +83,7 @@ def judge(samples: Samples) -> Finding:
                 curves,
                 [Line(f"bound, {x.label}", x.x, b) for c, x, b in zip(RATES, curves, bounds, strict=True) if c > 3],
             ),
-            Panel("Regret in each round", [curve.over(curve.x) for curve in curves], y="regret / T", log_y=False),
+            Panel("Regret per round", [curve.over(curve.x) for curve in curves], y="regret / T", log_y=False),
         ],
         fits=fits,
         tables=[Table("Stuck: the better arm pulled once, never again", ["c", "t_0", "measured", "exact", "z"], rows)],

@@ -33,7 +33,7 @@ def judge(samples: Samples) -> Finding:
     """Regret lies below the bound for every C."""
     curves = [samples[part,].curve(name(part)) for part in PARTS]
     bounds = [theorem4(PROBLEM.gaps, curve.x, SIGMA / p, SIGMA) for p, curve in zip(PARTS, curves, strict=True)]
-    reference = Line("Lai–Robbins", curves[0].x, lai_robbins(PROBLEM.gaps, curves[0].x, SIGMA))
+    reference = Line("Lai–Robbins (asymptotic)", curves[0].x, lai_robbins(PROBLEM.gaps, curves[0].x, SIGMA))
     return judge_bounds(curves, bounds, {"": range(len(curves))}, [reference])
 
 
@@ -47,7 +47,7 @@ def judge_bounds(
         margin=f"measured / bound at most {ratios(curves, bounds).max():.3g}; at the longest T {', '.join(at_end)}",
         claims=[below(f"{x.label}: regret below the bound", x, b) for x, b in zip(curves, bounds, strict=True)],
         remarks=[
-            Claim(f"{label}: grows like log² T", could_be("log² T", found), best(found))
+            Claim(f"{label}: growth like log² T fits as well as any", could_be("log² T", found), best(found))
             for label, found in fits.items()
         ],
         panels=[
