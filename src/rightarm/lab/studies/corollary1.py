@@ -12,7 +12,7 @@ from rightarm.problems import Gaussian
 from rightarm.theory import corollary1
 
 ARMS, SIGMA = (2, 10, 50), 1.0
-FACTORS = (0.5, 1.0, 2.0, 3.0, 4.0, 6.0)  # the gap in units of σ √(K/T), around its worst value
+FACTORS = (1.0, 2.0, 4.0, 6.0, 8.0, 12.0)  # the gap in units of σ √(K/T), around its worst value
 
 
 def unit(arms: int, T: float) -> float:
@@ -28,7 +28,7 @@ def cells(quick: bool) -> dict[Key, Cell]:
             BoltzmannGumbel(C=SIGMA),
             Gaussian([factor * SIGMA * np.sqrt(arms / T)] + [0.0] * (arms - 1), sigma=SIGMA),
             (T,),
-            16 if quick else 32,
+            16 if quick else 64,
         )
         for arms in (ARMS[:2] if quick else ARMS)
         for T in horizons
@@ -52,6 +52,13 @@ def by_gap(samples: Samples, arms: int) -> Curve:
     return Curve(f"K = {arms}, T = {T:,}", np.array(FACTORS), values / unit(arms, T))
 
 
+def _inside(curve: Curve) -> Claim:
+    """Whether the worst gap is none of the outermost, so that a worse one is not to be expected outside."""
+    worst_gap = curve.x[curve.mean.argmax()]
+    inside = bool(curve.x[0] < worst_gap < curve.x[-1])
+    return Claim(f"{curve.label}: the worst gap lies among those tried", inside, f"it is {worst_gap:g} σ√(K/T)")
+
+
 def judge(samples: Samples) -> Finding:
     """The worst regret lies below the bound and grows like √T."""
     arms = sorted({key[0] for key in samples})
@@ -68,7 +75,8 @@ def judge(samples: Samples) -> Finding:
         remarks=[
             Claim(f"{label}: growth like √T fits as well as any", could_be("√T", found), best(found))
             for label, found in fits.items()
-        ],
+        ]
+        + [_inside(by_gap(samples, k)) for k in arms],
         panels=[
             Panel(
                 "Worst regret over all gaps tried, as a constant",
