@@ -109,7 +109,7 @@ def test_theorem5_tells_of_the_proofs_own_problem() -> None:
     finding = BY_NAME["theorem5"].judge(made_up(BY_NAME["theorem5"], only_twice_the_gap))
     assert finding.holds
     assert not any(remark.holds for remark in finding.remarks)
-    assert "½ is not reached for every K" in finding.verdict
+    assert "½ is not reached for every K there" in finding.verdict
 
 
 @pytest.mark.parametrize(("check", "sign"), [(below, 1.0), (above, -1.0)])

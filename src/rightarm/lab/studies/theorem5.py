@@ -29,51 +29,51 @@ def cells(quick: bool) -> dict[Key, Cell]:
     }
 
 
-def constants(samples: Samples, factor: float) -> list[Curve]:
-    """Regret over √(KT) log K, for every K against T."""
-    curves = []
-    for arms in sorted({key[0] for key in samples}):
-        curve = joined(f"K = {arms}", [s.curve("") for (k, _, f), s in samples.items() if (k, f) == (arms, factor)])
-        curves.append(curve.over(theorem5(arms, curve.x, constant=1.0)))
-    return curves
+def regret(samples: Samples, factor: float) -> dict[int, Curve]:
+    """For every K, regret against T."""
+    return {
+        arms: joined(f"K = {arms}", [s.curve("") for (k, _, f), s in samples.items() if (k, f) == (arms, factor)])
+        for arms in sorted({key[0] for key in samples})
+    }
+
+
+def constants(curves: dict[int, Curve]) -> list[Curve]:
+    """Regret over √(KT) log K."""
+    return [curve.over(theorem5(arms, curve.x, constant=1.0)) for arms, curve in curves.items()]
 
 
 def judge(samples: Samples) -> Finding:
     """Some problem reaches the constant ½; whether the proof's own does is told for each K."""
-    own, wider = constants(samples, OWN), constants(samples, WIDER)
+    own, wider = (constants(regret(samples, factor)) for factor in (OWN, WIDER))
     best = [max(pair, key=lambda curve: float(curve.mean.min())) for pair in zip(own, wider, strict=True)]
-    regret = [curve.over(1 / theorem5(int(curve.label.rpartition(" ")[2]), curve.x, constant=1.0)) for curve in own]
-    rows = [
-        [a.label, *(f"{c.mean.min():.4f} to {c.mean.max():.4f} ({c.error.max():.4f})" for c in (a, b))]
-        for a, b in zip(own, wider, strict=True)
-    ]
-    least = min(float(curve.mean.min()) for curve in own)
+    least = min(float(curve.mean.min()) for curve in best)
+    reached = [above(f"{c.label}: the proof's own problem reaches ½", c, np.full(c.x.size, CONSTANT)) for c in own]
     return Finding(
-        margin=f"measured / bound at least {min(float(c.mean.min()) for c in best) / CONSTANT:.3g} on a problem of the "
-        f"proof's form; on the proof's own problem the constant is "
-        + ", ".join(f"{c.mean[-1]:.3g} ({c.label})" for c in own)
-        + f", so ½ {'is reached for every K tried' if least >= CONSTANT else 'is not reached for every K'}",
+        margin=f"measured / bound at least {least / CONSTANT:.3g} on a problem of the proof's form; on the proof's own "
+        f"problem the constant is {', '.join(f'{c.mean[-1]:.3g} ({c.label})' for c in own)}, and ½ is "
+        f"{'reached for every K' if all(remark.holds for remark in reached) else 'not reached for every K'} there",
         claims=[above(f"{c.label}: some problem reaches ½", c, np.full(c.x.size, CONSTANT)) for c in best],
-        remarks=[above(f"{c.label}: the proof's own problem reaches ½", c, np.full(c.x.size, CONSTANT)) for c in own],
-        panels=[
-            Panel(
-                title,
-                curves,
-                [Line("½", own[0].x, np.full(own[0].x.size, CONSTANT))],
-                y="regret / (√(KT) log K)",
-                log_y=False,
-            )
-            for title, curves in {"The proof's own gap, √(K/T) log K": own, "Twice that gap": wider}.items()
-        ],
-        fits={curve.label: fit(curve) for curve in regret},
+        remarks=reached,
+        panels=[_panel("The proof's own gap, √(K/T) log K", own), _panel("Twice that gap", wider)],
+        fits={curve.label: fit(curve) for curve in regret(samples, OWN).values()},
         tables=[
             Table(
                 "regret / (√(KT) log K), least to largest over T (standard error)",
                 ["", "the proof's gap", "twice that"],
-                rows,
+                [[a.label, _span(a), _span(b)] for a, b in zip(own, wider, strict=True)],
             )
         ],
     )
+
+
+def _panel(title: str, curves: list[Curve]) -> Panel:
+    longest = max((curve.x for curve in curves), key=lambda x: float(x[-1]))
+    half = Line("½", longest, np.full(longest.size, CONSTANT))
+    return Panel(title, curves, [half], y="regret / (√(KT) log K)", log_y=False)
+
+
+def _span(curve: Curve) -> str:
+    return f"{curve.mean.min():.4f} to {curve.mean.max():.4f} ({curve.error.max():.4f})"
 
 
 STUDY = Study(
