@@ -41,7 +41,7 @@ def cells(quick: bool) -> dict[Key, Cell]:
     """The proof's problem: the better arm is a coin, the other pays 1/2 always."""
     arms = TwoValues(low=[0.0, 0.5], high=[1.0, 0.5], chance=[0.5 + GAP, 1.0])
     rounds = rounds_between(100, 10**4) if quick else rounds_between(10**3, 10**7)
-    return {(c,): Cell(Boltzmann(inverse_log(1 / c)), arms, rounds, 128 if quick else 512) for c in RATES}
+    return {(c,): Cell(Boltzmann(inverse_log(1 / c)), arms, rounds, 128 if quick else 256) for c in RATES}
 
 
 def stuck_share(c: float, horizon: int) -> float:
