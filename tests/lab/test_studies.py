@@ -88,6 +88,7 @@ def test_every_study_is_judged_both_ways() -> None:
 def test_what_agrees_holds(name: str) -> None:
     finding = BY_NAME[name].judge(made_up(BY_NAME[name], *TRUE[name]))
     assert finding.holds, finding.verdict
+    assert finding.claims
     assert finding.verdict.startswith("holds: ")
     assert "\n" not in finding.verdict
 
@@ -110,6 +111,14 @@ def test_theorem5_tells_of_the_proofs_own_problem() -> None:
     assert finding.holds
     assert not any(remark.holds for remark in finding.remarks)
     assert "½ is not reached for every K there" in finding.verdict
+
+
+def test_theorem4_says_which_bounds_say_nothing() -> None:
+    finding = BY_NAME["theorem4"].judge(made_up(BY_NAME["theorem4"], *TRUE["theorem4"]))
+    judged = {claim.statement.partition(":")[0] for claim in finding.claims}
+    assert {"C = σ", "C = σ/2"} <= judged
+    assert "C = σ/8" not in judged  # any regret whatever is below that one
+    assert [r.holds for r in finding.remarks if r.statement.startswith("C = σ/8: the bound")] == [False]
 
 
 @pytest.mark.parametrize(("check", "sign"), [(below, 1.0), (above, -1.0)])

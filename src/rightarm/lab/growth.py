@@ -52,7 +52,12 @@ def could_be(law: str, fits: list[Fit]) -> bool:
 def best(fits: list[Fit]) -> str:
     """The two best laws in words."""
     first, second, *_ = fits
-    return f"best fit {first.law}, residual {first.residual:.2g}; then {second.law}, {second.residual:.2g}"
+    return f"best fit {first.law}, residual {short(first)}; then {second.law}, {short(second)}"
+
+
+def short(fitted: Fit) -> str:
+    """The residual in few digits."""
+    return f"{fitted.residual:.2g}" if fitted.residual < 100 else f"{fitted.residual:,.0f}"
 
 
 def _later(curve: Curve) -> tuple[F64, F64, F64]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from rightarm.lab.growth import LATER, Fit
+from rightarm.lab.growth import LATER, Fit, short
 from rightarm.lab.study import AGREES, CERTAIN, Cell, Claim, Finding, Study
 from rightarm.simulation.result import versions
 
@@ -151,11 +151,9 @@ def _fits(fits: dict[str, list[Fit]]) -> str:
     rows = []
     for label, found in fits.items():
         best, *others = found
-        rest = ", ".join(f"{other.law} ({other.residual:.2g})" for other in others)
+        rest = ", ".join(f"{other.law} ({short(other)})" for other in others)
         law = f"{best.a:.4g} {'+' if best.b >= 0 else '−'} {abs(best.b):.4g} {best.law}".replace("-", "−")
-        rows.append(
-            [_text(label), _whole(law), _whole(f"± {best.b_error:.2g}"), _text(f"{best.residual:.2g}"), _text(rest)]
-        )
+        rows.append([_text(label), _whole(law), _whole(f"± {best.b_error:.2g}"), _text(short(best)), _text(rest)])
     return _table(["curve", "best fit a + b g(T)", "error of b", "residual", "others (residual)"], rows)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -136,7 +136,7 @@ def rounds_between(first: int, last: int, per_decade: int = 4) -> tuple[int, ...
     return tuple(int(T) for T in np.unique(np.geomspace(first, last, points).round()))
 
 
-def ratios(curves: list[Curve], bounds: list[F64]) -> F64:
+def ratios(curves: Iterable[Curve], bounds: Iterable[F64]) -> F64:
     """Measured over bound, at every point of every curve."""
     return np.concatenate([curve.mean / bound for curve, bound in zip(curves, bounds, strict=True)])
 

@@ -59,14 +59,17 @@ def judge(samples: Samples) -> Finding:
     fits = {name: fit(curve) for name, curve in curves.items()}
     over_log = {name: curve.over(np.log(curve.x) / GAP) for name, curve in curves.items()}
     claims = [Claim("the measured regret is the exact sum", z < AGREES, f"at most {z:.1f} standard errors apart")]
+    rises = []
     for name in SLOW:
         factor, certainty = rise(over_log[name])
         faster = certainty > CERTAIN and not could_be("log T", fits[name])
-        text = f"regret / (log(T)/Δ) rises {factor:.3g} times in the later half; best fit {fits[name][0].law}"
+        rises.append(f"{factor:.3g} times ({name})")
+        text = f"regret / (log(T)/Δ) rises {factor:.3g} times in the later half; {best(fits[name])}"
         claims.append(Claim(f"{name} grows faster than log(T)/Δ", faster, text))
     (enough,) = SCHEDULES.keys() - SLOW.keys()
     return Finding(
-        margin=f"measured and exact regret differ by at most {z:.1f} standard errors; {claims[-1].evidence} ({name})",
+        margin=f"measured and exact regret differ by at most {z:.1f} standard errors; in the later half of the range "
+        f"of T, regret / (log(T)/Δ) rises {' and '.join(rises)}",
         claims=claims,
         remarks=[
             Claim(
