@@ -68,6 +68,18 @@ def restless(t, pulls, arm, u, w, *, level: float, spread: float = 0.3):  # type
     return level + spread * (u - 0.5) + spread * w + np.sin(t) / 10 + arm / (10 + pulls)
 
 
+@ra.problem(mean=lambda level: level)
+def second(v, *, level: float):  # type: ignore[no-untyped-def]
+    """The second uniform noise without the first."""
+    return level + v - 0.5
+
+
+@ra.problem(mean=lambda level: level, second_moment=lambda level: level**2 + 1 / 6)
+def threefold(u, v, w, *, level: float):  # type: ignore[no-untyped-def]
+    """All three kinds of noise."""
+    return level + (u - 0.5) + (v - 0.5) * w
+
+
 @dataclass(frozen=True)
 class PolicyCase:
     policy: ra.Policy
@@ -143,7 +155,26 @@ PROBLEMS = {
     ),
     "restless": ProblemCase(
         restless([0.0, 0.3, 0.1]),
-        lambda t, n, arm, u, w: [0.0, 0.3, 0.1][arm] + 0.3 * (u - 0.5) + 0.3 * w + math.sin(t) / 10 + arm / (10 + n),
+        lambda t, n, arm, u, v, w: [0.0, 0.3, 0.1][arm] + 0.3 * (u - 0.5) + 0.3 * w + math.sin(t) / 10 + arm / (10 + n),
+    ),
+    "second": ProblemCase(second([0.2, 0.1]), lambda t, n, arm, u, v, w: [0.2, 0.1][arm] + v - 0.5),
+    "threefold": ProblemCase(
+        threefold([0.2, 0.1]), lambda t, n, arm, u, v, w: [0.2, 0.1][arm] + (u - 0.5) + (v - 0.5) * w
+    ),
+    "pareto": ProblemCase(
+        ra.Pareto(alpha=[1.01, 1.5, 3.0, 8.0], scale=[0.01, 0.5, 1.0, 1.0]),
+        naive.pareto([1.01, 1.5, 3.0, 8.0], [0.01, 0.5, 1.0, 1.0]),
+    ),
+    "student": ProblemCase(
+        ra.StudentT(mean=[0.5, 0.0, 0.3], df=[1.5, 4.0, 30.0], scale=[1.0, 2.0, 0.5]),
+        naive.student([0.5, 0.0, 0.3], [1.5, 4.0, 30.0], [1.0, 2.0, 0.5]),
+    ),
+    "lognormal": ProblemCase(
+        ra.LogNormal(mu=[0.0, -1.0, 0.3], sigma=[1.0, 1.5, 0.1]), naive.lognormal([0.0, -1.0, 0.3], [1.0, 1.5, 0.1])
+    ),
+    "contaminated": ProblemCase(
+        ra.Contaminated(mean=[0.5, 0.0, 0.3], sigma=0.5, share=0.1, spread=10.0),
+        naive.contaminated([0.5, 0.0, 0.3], 0.5, 0.1, 10.0),
     ),
     "one arm": ProblemCase(ra.Bernoulli([0.5]), naive.bernoulli([0.5])),
     "twelve arms": ProblemCase(

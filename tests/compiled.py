@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numba
@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naive import F64, I64
-from rightarm.noise import Law
-from rightarm.policies.policy import EARLY, LATE, Policy, compiled_policy
+from rightarm.noise import Law, compiled_law
+from rightarm.policies.compiled import compiled_policy
+from rightarm.policies.policy import EARLY, LATE, Policy
 from rightarm.problems import Problem, compiled_reward
-from rightarm.simulation.engine import compiled_law
 
 F32 = NDArray[np.float32]
 U32 = NDArray[np.uint32]
@@ -36,35 +36,47 @@ def draws(law: Law, words: U32) -> F32:
     return out
 
 
-def scores(policy: Policy, t: int, pulls: Sequence[int], means: Sequence[float], z: Sequence[float]) -> F64:
+def scores(
+    policy: Policy,
+    t: int,
+    pulls: Sequence[int],
+    means: Sequence[float],
+    z: Sequence[float],
+    memory: Mapping[str, Sequence[float]] | None = None,
+) -> F64:
     """Scores of one state, arm by arm, as the simulator computes them: whole, or from a location and a scale."""
-    score, affine, numbers = compiled_policy(policy)
+    made = compiled_policy(policy)
     count, mean, arms = np.array(pulls, dtype=float), np.array(means, dtype=float), float(len(pulls))
+    given = memory or {name: [0.0] * len(pulls) for name in policy.columns}
+    columns = np.array([given[name] for name in policy.columns], dtype=float).reshape(-1, len(pulls))
 
-    def line(early: float, late: float, count: F64, mean: F64) -> tuple[F64, F64]:
+    def line(early: float, late: float, count: F64, mean: F64, columns: F64) -> tuple[F64, F64]:
         location, scale = np.empty_like(mean), np.empty_like(mean)
-        _call(affine, (early, late, arms, count, mean, numbers, location, scale))
+        _call(made.affine, (early, late, arms, count, mean, columns[:, None], made.numbers, location, scale))
         return location, scale
 
     result: F64 = np.empty(mean.size)
     noise = np.array(z, dtype=np.float32)
     if policy.steady:
-        location, scale = line(EARLY, LATE, count, mean)
+        location, scale = line(EARLY, LATE, count, mean, columns)
         result = location + scale * noise
     elif policy.clocked:
-        location, scale = line(EARLY, LATE, count, mean)
-        early, now, late = (line(x, x, np.ones(1), np.zeros(1))[0][0] for x in (EARLY, float(t), LATE))
+        location, scale = line(EARLY, LATE, count, mean, columns)
+        reference = (np.ones(1), np.zeros(1), np.zeros((len(columns), 1)))
+        early, now, late = (line(x, x, *reference)[0][0] for x in (EARLY, float(t), LATE))
         result = location + scale * (now - early) / (late - early)
     else:
-        columns = (count[:, None], mean[:, None], noise[:, None])
+        rows = (count[:, None], mean[:, None], noise[:, None])
         extremes = (np.array([mean.max()]), np.array([mean.min()]))
-        _call(score, (float(t), arms, *columns, *extremes, numbers, result[:, None]))
+        tops = (columns.max(axis=1, keepdims=True), columns.min(axis=1, keepdims=True))
+        state = (float(t), arms, *rows, *extremes, columns[..., None], *tops)
+        _call(made.score, (*state, made.numbers, result[:, None]))
     return result
 
 
-def rewards(problem: Problem, t: int, arm: I64, pulls: F64, u: F64, w: F32) -> F64:
-    """What the compiled problem pays for pulls of ``arm``, a lane each."""
+def rewards(problem: Problem, t: int, arm: I64, pulls: F64, uniform: F64, w: F32) -> F64:
+    """What the compiled problem pays for pulls of ``arm``, a lane each; ``uniform`` is u and v."""
     function, numbers = compiled_reward(problem)
     out = np.empty(arm.size)
-    _call(function, (float(t), arm, pulls, u, w, numbers, out))
+    _call(function, (float(t), arm, pulls, uniform, w, numbers, out))
     return out

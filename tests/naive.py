@@ -22,8 +22,8 @@ Temperature = Callable[[int, Any, int], Any]
 Score = Callable[[int, int, float, float, Sequence[float]], float]
 """An arm's score from the round, its pulls, its mean, its noise, and the means of all arms."""
 
-Reward = Callable[[int, int, int, float, float], float]
-"""A reward from the round, the arm's pulls (this one included), the arm, u uniform and w Gaussian."""
+Reward = Callable[[int, int, int, float, float, float], float]
+"""A reward from the round, the arm's pulls (this one included), the arm, u and v uniform and w Gaussian."""
 
 
 # The temperatures of sections 3 and 6; the paper's learning rate is η_t = 1/β_t.
@@ -79,26 +79,50 @@ def ucb(C: float) -> Score:
 
 
 def bernoulli(mean: Sequence[float]) -> Reward:
-    return lambda t, n, arm, u, w: 1.0 if u < mean[arm] else 0.0
+    return lambda t, n, arm, u, v, w: 1.0 if u < mean[arm] else 0.0
 
 
 def gaussian(mean: Sequence[float], sigma: Sequence[float]) -> Reward:
-    return lambda t, n, arm, u, w: mean[arm] + sigma[arm] * w
+    return lambda t, n, arm, u, v, w: mean[arm] + sigma[arm] * w
 
 
 def deterministic(mean: Sequence[float]) -> Reward:
-    return lambda t, n, arm, u, w: mean[arm]
+    return lambda t, n, arm, u, v, w: mean[arm]
 
 
 def uniform(low: Sequence[float], high: Sequence[float]) -> Reward:
-    return lambda t, n, arm, u, w: low[arm] + (high[arm] - low[arm]) * u
+    return lambda t, n, arm, u, v, w: low[arm] + (high[arm] - low[arm]) * u
+
+
+def pareto(alpha: Sequence[float], scale: Sequence[float]) -> Reward:
+    """P[X > x] = (scale/x)^alpha, turned round at u."""
+    return lambda t, n, arm, u, v, w: scale[arm] / u ** (1 / alpha[arm])
+
+
+def student(mean: Sequence[float], df: Sequence[float], scale: Sequence[float]) -> Reward:
+    """Bailey 1994, with u^(−2/df) − 1 = 2·sinh(x)·eˣ at x = −log(u)/df, which keeps its digits near u = 1."""
+
+    def reward(t: int, n: int, arm: int, u: float, v: float, w: float) -> float:
+        x = -math.log(u) / df[arm]
+        radius = math.sqrt(df[arm] * 2 * math.sinh(x) * math.exp(x))
+        return mean[arm] + scale[arm] * radius * math.cos(2 * math.pi * v)
+
+    return reward
+
+
+def lognormal(mu: Sequence[float], sigma: Sequence[float]) -> Reward:
+    return lambda t, n, arm, u, v, w: math.exp(mu[arm]) * math.exp(sigma[arm] * w)
+
+
+def contaminated(mean: Sequence[float], sigma: float, share: float, spread: float) -> Reward:
+    return lambda t, n, arm, u, v, w: mean[arm] + (sigma * spread if u < share else sigma) * w
 
 
 def corrupted(reward: Reward, arm: int, value: float, rounds: int = 0, pulls: int = 0) -> Reward:
     """Scenario (b) of section 6, in both readings."""
 
-    def corrupt(t: int, n: int, pulled: int, u: float, w: float) -> float:
-        return value if pulled == arm and (t <= rounds or n <= pulls) else reward(t, n, pulled, u, w)
+    def corrupt(t: int, n: int, pulled: int, u: float, v: float, w: float) -> float:
+        return value if pulled == arm and (t <= rounds or n <= pulls) else reward(t, n, pulled, u, v, w)
 
     return corrupt
 
@@ -107,19 +131,19 @@ def play(
     score: Score,
     reward: Reward,
     noise: Iterable[Sequence[float]],
-    luck: Iterable[tuple[float, float]],
+    luck: Iterable[tuple[float, float, float]],
     ties: Iterator[int],
     pulls: Sequence[int],
     means: Sequence[float],
 ) -> Iterator[int]:
-    """The arm of every round, for as long as noise (a value for each arm) and luck (u and w) last.
+    """The arm of every round, for as long as noise (a value for each arm) and luck (u, v and w) last.
 
     ``pulls`` and ``means`` are what is known at the start; among n equal scores a word of 32 bits takes the one with
     index word·n / 2³².
     """
     pulls, means = list(pulls), list(means)
     sums = [n * mean for n, mean in zip(pulls, means, strict=True)]
-    for t, (z, (u, w)) in enumerate(zip(noise, luck, strict=True), start=sum(pulls) + 1):
+    for t, (z, (u, v, w)) in enumerate(zip(noise, luck, strict=True), start=sum(pulls) + 1):
         if 0 in pulls:
             arm = pulls.index(0)
         else:
@@ -127,7 +151,7 @@ def play(
             tied = [i for i in range(len(pulls)) if scores[i] == max(scores)]
             arm = tied[0] if len(tied) == 1 else tied[next(ties) * len(tied) >> 32]
         pulls[arm] += 1
-        sums[arm] += reward(t, pulls[arm], arm, u, w)
+        sums[arm] += reward(t, pulls[arm], arm, u, v, w)
         means[arm] = sums[arm] / pulls[arm]
         yield arm
 

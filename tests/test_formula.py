@@ -232,7 +232,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     ),
     "schedule: unknown input": (lambda: schedule(function("pulls")), "unknown input 'pulls'.*t, best, worst, arms"),
     "schedule: not a function": (lambda: schedule(0.5), "a schedule is made from a function, got 0.5"),
-    "problem: unknown input": (lambda: problem(function("z, *, p")), "unknown input 'z'.*t, pulls, arm, u, w"),
+    "problem: unknown input": (lambda: problem(function("z, *, p")), "unknown input 'z'.*t, pulls, arm, u, v, w"),
     "problem: not a function": (lambda: problem("u"), "a problem is made from a function, got 'u'"),
 }
 

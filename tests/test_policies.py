@@ -55,7 +55,8 @@ def test_compiled_scores_are_the_live_ones(case: PolicyCase, state: Any) -> None
 def test_relabelled_arms_have_relabelled_scores(case: PolicyCase, state: Any, random: Any) -> None:
     t, *rows = state
     order = random.sample(range(len(rows[0])), len(rows[0]))
-    relabelled = case.policy.scores(t, *([row[i] for i in order] for row in rows))
+    pulls, means, z = ([row[i] for i in order] for row in rows)
+    relabelled = case.policy.scores(t, pulls, means, z)
     np.testing.assert_allclose(relabelled, case.policy.scores(t, *rows)[order], rtol=1e-14)
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import compiled
 import rightarm as ra
-from cases import PROBLEMS, ProblemCase, restless
+from cases import PROBLEMS, ProblemCase, restless, second, threefold
 from rightarm.simulation.engine import Run, Start
 
 every_problem = pytest.mark.parametrize("case", PROBLEMS.values(), ids=PROBLEMS)
@@ -59,6 +59,12 @@ def mixed(u, w, *, scale: float):  # type: ignore[no-untyped-def]
 
 
 @ra.problem
+def product(u, v, w, *, scale: float):  # type: ignore[no-untyped-def]
+    """E[scale·U·V·1{W > 0}] = scale/8."""
+    return scale * u * v * (w > 0)
+
+
+@ra.problem
 def indexed(arm, u, *, slope: float):  # type: ignore[no-untyped-def]
     """E[slope·arm·U] = slope·arm/2."""
     return slope * arm * u
@@ -71,23 +77,52 @@ def indexed(arm, u, *, slope: float):  # type: ignore[no-untyped-def]
         (lognormal([0.0, 0.5, 1.0]), [1, math.exp(1 / 8), math.exp(1 / 2)], 1e-4),
         (mixed([1.0, 2.0]), [0.5, 1.0], 1e-2),
         (indexed([2.0, 2.0, 2.0]), [0.0, 1.0, 2.0], 1e-10),
+        (product([1.0, 8.0]), [1 / 8, 1.0], 1e-4),
     ],
-    ids=["power", "lognormal", "mixed", "indexed"],
+    ids=["power", "lognormal", "mixed", "indexed", "product"],
 )
 def test_means_by_quadrature(problem: ra.Problem, means: list[float], error: float) -> None:
     """The midpoint rule leaves out tails of 2⁻²¹ (one kind of noise) or 2⁻¹¹ (two)."""
     np.testing.assert_allclose(problem.means, means, rtol=error, atol=1e-12)
 
 
-@pytest.mark.parametrize("case", [c for n, c in PROBLEMS.items() if "corrupted" not in n and n != "restless"])
-def test_rewards_have_the_means(case: ProblemCase) -> None:
-    """The mean reward of every arm in a run that chooses uniformly."""
+@pytest.mark.parametrize("law", [ra.Bernoulli([0.3, 1.0]), ra.Uniform(low=[-2.0, 3.0], high=5.0)], ids=str)
+def test_second_moments_are_those_of_the_formula(law: ra.Problem) -> None:
+    """In closed form and by quadrature."""
+    by_quadrature = ra.problem(law.family.function)(**law.values).second_moments
+    np.testing.assert_allclose(law.second_moments, by_quadrature, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("problem", "moments", "error"),
+    [
+        (ra.Gaussian([1.0, -2.0], sigma=[3.0, 0.0]), [10, 4], 1e-15),
+        (ra.Deterministic([3.0, -1e6]), [9, 1e12], 1e-15),
+        (ra.Uniform(low=[0.0, -1.0], high=1.0), [1 / 3, 1 / 3], 1e-15),
+        (ra.Uniform(low=-1e300, high=[1e300]), [math.inf], 1e-15),
+        (power([0.0, 1.0, 2.0]), [1, 1 / 3, 1 / 5], 1e-10),
+        (second([0.0, 2.0]), [1 / 12, 4 + 1 / 12], 1e-10),
+        (threefold([0.0, 2.0]), [1 / 6, 4 + 1 / 6], 1e-15),
+        (ra.Bernoulli([0.5]).corrupted(0, rounds=5, reward=9.0), [0.5], 1e-15),
+    ],
+    ids=str,
+)
+def test_second_moments(problem: ra.Problem, moments: list[float], error: float) -> None:
+    np.testing.assert_allclose(problem.second_moments, moments, rtol=error)
+    with pytest.raises(ValueError, match="read-only"):
+        problem.second_moments[0] = 1.0
+
+
+@pytest.mark.parametrize("name", [n for n in PROBLEMS if "corrupted" not in n and n != "restless"])
+def test_rewards_have_the_means(name: str) -> None:
+    """The mean reward of every arm in a run that chooses uniformly, where a sample can tell it."""
+    case = PROBLEMS[name]
     run = Run(ra.Boltzmann(1e9), case.problem, no_start(case.problem), 3, 0, 64, np.array([5_000]))
     run.advance(5_000)
     pulls, total = run.known.pulls.sum(axis=1), run.known.total.sum(axis=1)
-    deviations = {"Bernoulli": 0.5, "Gaussian": 2.0, "Deterministic": 1e-9, "Uniform": 2 / math.sqrt(12)}
-    largest_deviation = deviations[case.problem.family.name]
-    assert (np.abs(total / pulls - case.problem.means) < 4.5 * largest_deviation / np.sqrt(pulls)).all()
+    deviation = np.sqrt(np.maximum(case.problem.second_moments - case.problem.means**2, 1e-18))
+    assert np.isfinite(deviation).any()
+    assert (np.abs(total / pulls - case.problem.means) < 4.5 * deviation / np.sqrt(pulls)).all()
 
 
 def no_start(problem: ra.Problem) -> Start:
@@ -97,25 +132,29 @@ def no_start(problem: ra.Problem) -> Start:
 # Rewards, live and compiled.
 
 
+unit = st.floats(1e-9, 1 - 1e-9)
+
+
 @every_problem
 @given(
     st.lists(
-        st.tuples(st.integers(0, 11), st.integers(1, 10**6), st.floats(1e-9, 1 - 1e-9), st.floats(-6, 6, width=32)),
+        st.tuples(st.integers(0, 11), st.integers(1, 10**6), unit, unit, st.floats(-6, 6, width=32)),
         min_size=1,
         max_size=20,
     ),
     st.integers(1, 10**9),
 )
-def test_rewards_are_the_formula(case: ProblemCase, rows: list[tuple[int, int, float, float]], t: int) -> None:
+def test_rewards_are_the_formula(case: ProblemCase, rows: list[tuple[int, int, float, float, float]], t: int) -> None:
     """Corruption aside, which is the simulator's."""
     problem = type(case.problem)(case.problem.family, case.problem.values)
-    arm, pulls, u, w = (np.array(column) for column in zip(*rows, strict=True))
+    arm, pulls, u, v, w = (np.array(column) for column in zip(*rows, strict=True))
     arm %= problem.arms
-    live = np.broadcast_to(problem.evaluate({"t": t, "pulls": pulls, "arm": arm, "u": u, "w": w}), arm.shape)
-    ours = compiled.rewards(problem, t, arm, pulls.astype(float), u, w.astype(np.float32))
+    live = np.broadcast_to(problem.evaluate({"t": t, "pulls": pulls, "arm": arm, "u": u, "v": v, "w": w}), arm.shape)
+    ours = compiled.rewards(problem, t, arm, pulls.astype(float), np.stack([u, v]), w.astype(np.float32))
     np.testing.assert_allclose(ours, live, rtol=1e-12, atol=1e-12)
     if not case.problem.corruptions:
-        exact = [case.reward(t, *row) for row in zip(pulls.tolist(), arm.tolist(), u.tolist(), w.tolist(), strict=True)]
+        columns = (column.tolist() for column in (pulls, arm, u, v, w))
+        exact = [case.reward(t, *row) for row in zip(*columns, strict=True)]
         np.testing.assert_allclose(ours, exact, rtol=1e-12, atol=1e-12)
 
 
@@ -190,6 +229,12 @@ def unbounded(u, *, level: float):  # type: ignore[no-untyped-def]
     return level / u
 
 
+@ra.problem
+def steep(u, *, exponent: float):  # type: ignore[no-untyped-def]
+    """The second moment is infinite from an exponent of ½ on, the mean from 1 on."""
+    return u**-exponent
+
+
 REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "mean above 1": (lambda: ra.Bernoulli([0.5, 1.5]), ValueError, r"mean\[1\] must be between 0 and 1, got 1.5"),
     "mean below 0": (lambda: ra.Bernoulli([-0.5]), ValueError, r"mean\[0\] must be between 0 and 1, got -0.5"),
@@ -216,6 +261,27 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "both": (lambda: PLAIN.corrupted(0, rounds=1, pulls=2), TypeError, "got rounds=1 and pulls=2"),
     "reward nan": (lambda: PLAIN.corrupted(0, rounds=1, reward=math.nan), ValueError, "reward must be finite, got nan"),
     "no mean": (lambda: clockwork([1.0]).means, ValueError, "clockwork changes over time: give its mean"),
+    "no second moment": (
+        lambda: clockwork([1.0]).second_moments,
+        ValueError,
+        r"clockwork changes over time: give its second moment with @problem\(second_moment=...\)",
+    ),
+    "an infinite second moment": (
+        lambda: steep([0.6]).second_moments,
+        ValueError,
+        r"the second moment of steep is hard to integrate: give it with @problem\(second_moment=...\)",
+    ),
+    "an infinite mean": (lambda: steep([1.1]).means, ValueError, "the mean of steep is hard to integrate"),
+    "a mean beyond numbers": (lambda: steep([400.0]).means, ValueError, "the mean of steep is hard to integrate"),
+    "alpha 1": (lambda: ra.Pareto([2.0, 1.0]), ValueError, r"alpha\[1\] must be above 1, got 1.0"),
+    "scale 0": (lambda: ra.Pareto([2.0], scale=0), ValueError, "scale must be positive, got 0.0"),
+    "df 1": (lambda: ra.StudentT([0.0], df=1), ValueError, "df must be above 1, got 1.0"),
+    "share 2": (lambda: ra.Contaminated([0.0], 1, 2, 1), ValueError, "share must be between 0 and 1, got 2.0"),
+    "a lognormal mean beyond numbers": (
+        lambda: ra.LogNormal([800.0]).means,
+        ValueError,
+        r"means of LogNormal.* must be finite, got \[inf\]",
+    ),
     "mean not finite": (
         lambda: unbounded([1.0]).means,
         ValueError,

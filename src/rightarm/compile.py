@@ -62,6 +62,20 @@ def jit(function: Callable[..., Any]) -> Kernel:
     return Kernel(function)
 
 
+class Elementwise(Kernel):
+    """A compiled function of single numbers that live formulas call with arrays; for what NumPy cannot say."""
+
+    def __call__(self, *arguments: Any) -> Any:
+        columns = np.broadcast_arrays(*(np.asarray(argument, dtype=float) for argument in arguments))
+        values = [self.compiled(*map(float, row)) for row in zip(*(column.flat for column in columns), strict=True)]
+        return np.array(values).reshape(columns[0].shape)
+
+
+def elementwise(function: Callable[..., float]) -> Elementwise:
+    """Compile ``function``, of single numbers, for use in formulas live and compiled."""
+    return Elementwise(function)
+
+
 class MachineOperation:
     """An operation that Python does not have; `build` makes Numba's intrinsic for it when it is first needed."""
 
@@ -75,20 +89,6 @@ class MachineOperation:
 
     def __call__(self, *arguments: Any) -> Any:
         raise TypeError("this operation exists in compiled code only")
-
-
-@functools.cache
-def _teach_clip() -> None:
-    """Numba knows np.clip for arrays only; formulas need it for single numbers."""
-    from numba import types as numba_types
-    from numba.extending import overload
-
-    def of_numbers(a: Any, a_min: Any, a_max: Any) -> Any:
-        return np.minimum(np.maximum(a, a_min), a_max)
-
-    @overload(np.clip)
-    def clip(a: Any, a_min: Any, a_max: Any) -> Any:
-        return of_numbers if all(isinstance(kind, numba_types.Number) for kind in (a, a_min, a_max)) else None
 
 
 def _build_fma() -> Any:
@@ -120,6 +120,56 @@ def _build_bitcast(source: str, target: str) -> Any:
 fma = MachineOperation(_build_fma)  # a·b + c with one rounding, the same on every machine
 float_of_bits = MachineOperation(lambda: _build_bitcast("uint32", "float32"))
 bits_of_float = MachineOperation(lambda: _build_bitcast("float32", "uint32"))
+double_of_bits = MachineOperation(lambda: _build_bitcast("uint64", "float64"))
+bits_of_double = MachineOperation(lambda: _build_bitcast("float64", "uint64"))
+
+
+_stand_ins: dict[str, Kernel] = {}
+
+
+def stands_for(theirs: Callable[..., Any]) -> Callable[[Callable[..., float]], Kernel]:
+    """Have the decorated function stand for a function of NumPy in all compiled formulas, for single numbers."""
+
+    def decorate(function: Callable[..., float]) -> Kernel:
+        _stand_ins[theirs.__name__] = kernel = jit(function)
+        return kernel
+
+    return decorate
+
+
+@functools.cache
+def _numpy_for_formulas() -> types.ModuleType:
+    """NumPy, with our own functions in place of some of its own; nobody else's NumPy is touched."""
+    module = types.ModuleType("numpy")
+    module.__dict__.update(np.__dict__)
+    module.__dict__.update(
+        {name: _for_numbers(kernel.compiled, getattr(np, name)) for name, kernel in _stand_ins.items()}
+    )
+    return module
+
+
+def _for_numbers(ours: Any, theirs: Any) -> Callable[..., Any]:
+    """A function that compiles to ``ours`` where all arguments are numbers, and to ``theirs`` where not."""
+    from numba import types as numba_types
+    from numba.extending import overload
+
+    def stand_in(*arguments: Any) -> Any:
+        raise NotImplementedError
+
+    def of_numbers(*arguments: Any) -> Any:
+        return ours(*arguments)
+
+    def of_others(*arguments: Any) -> Any:
+        return theirs(*arguments)
+
+    numbers = numba_types.Float | numba_types.Integer | numba_types.Boolean
+    options: Any = OPTIONS
+
+    @overload(stand_in, jit_options=options)
+    def choose(*arguments: Any) -> Any:
+        return of_numbers if all(isinstance(argument, numbers) for argument in arguments) else of_others
+
+    return stand_in
 
 
 _pointers: dict[str, Any] = {}
@@ -138,10 +188,9 @@ def pointer(subject: str, template: Callable[..., None], signature: str, **names
         if key not in _pointers:
             import numba
 
-            _teach_clip()
             special = _copy(template, template.__globals__ | names)
             special.__qualname__ = f"{template.__name__}_{key}"
-            function = _with_compiled_names(special)
+            function = _with_compiled_names(special, _numpy_for_formulas())
             try:
                 with _cache_directory():
                     made = numba.cfunc(signature, cache=True, error_model=OPTIONS["error_model"])(function)
@@ -176,23 +225,28 @@ def _copy(
     return copy
 
 
-def _with_compiled_names(function: Callable[..., Any]) -> types.FunctionType:
-    """A copy of ``function`` in whose globals and closure every function of ours or the user's is its compiled self."""
-    namespace = {name: _compiled(value) for name, value in _globals_used(function).items()}
+def _with_compiled_names(function: Callable[..., Any], numpy: types.ModuleType = np) -> types.FunctionType:
+    """A copy of ``function`` in whose globals and closure every function of ours or the user's is its compiled self.
+
+    ``numpy`` is what stands there for NumPy.
+    """
+    namespace = {name: _compiled(value, numpy) for name, value in _globals_used(function).items()}
     namespace["__name__"] = __name__  # Numba's cache would import the user's module, which may have moved
-    closure = tuple(types.CellType(_compiled(cell.cell_contents)) for cell in function.__closure__ or ())
+    closure = tuple(types.CellType(_compiled(cell.cell_contents, numpy)) for cell in function.__closure__ or ())
     copy = _copy(function, namespace, closure=closure)
     copy.__module__ = __name__
     return copy
 
 
-def _compiled(value: Any) -> Any:
+def _compiled(value: Any, numpy: types.ModuleType) -> Any:
+    if value is np:
+        return numpy
     if isinstance(value, Kernel | MachineOperation):
         return value.compiled
     if isinstance(value, types.FunctionType):
         import numba
 
-        return numba.njit(**OPTIONS)(_with_compiled_names(value))
+        return numba.njit(**OPTIONS)(_with_compiled_names(value, numpy))
     return value
 
 

@@ -1,57 +1,37 @@
 """Catoni's estimator of a mean, for rewards with heavy tails, kept up to date in bounded memory.
 
-The paper's section 4 has μ̂ = β Σ_s ψ(X_s / (βN)) with β = C/√N: the scale changes with every reward, so that the sum as
-printed must be computed anew each time. Here only sums are kept from which it can be had at any scale:
-
-- of values that are small for good, |x| < C·2^(e−2) with e = ⌊log₄ N⌋: sums of their powers, ψ having a power series;
-- of the others, for each octave of |x|: sums of Chebyshev polynomials in log₂|x|, ψ(2^s) being analytic in s.
-
-The error, against the sum as printed, is below 1e-12 of the mean absolute value.
+The method, and the compiled code that the simulator shares, are in `rightarm.catoni`. The error, against the sum as
+the paper prints it, is below 1e-12 of the mean absolute value.
 """
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rightarm import catoni
+from rightarm.catoni import F64, psi
 from rightarm.formula import Positive, check_number, rule_of
 
-DEGREE = 12  # Chebyshev polynomials of an octave: the series converges like 13.67^−DEGREE
-POWERS = np.array([1, 3, 4, 5, 7, 8, 9, 11, 12, 13, 15, 16, 17])  # the others have no part in ψ's series
-COEFFICIENTS = -(2 / POWERS) * 2.0 ** (-POWERS / 2) * np.cos(3 * np.pi * POWERS / 4)
-VERSION = 1
-BLOCK = 1 << 16  # values taken at once
-HUGE = 1e100
+__all__ = ["CatoniEstimator", "psi"]
 
-_ANGLES = (2 * np.arange(DEGREE) + 1) * np.pi / (2 * DEGREE)
-_NODES = (1 + np.cos(_ANGLES)) / 2  # Chebyshev's points, on [0, 1]
-_FIT = np.where(np.arange(DEGREE) == 0, 1, 2)[:, None] * np.cos(np.arange(DEGREE)[:, None] * _ANGLES) / DEGREE
-_POWERS_FIT = _FIT @ 2.0 ** (_NODES[:, None] * POWERS)  # v ↦ vᵏ on an octave, as a Chebyshev series: degree × powers
-
-
-def psi(x: ArrayLike) -> NDArray[np.float64]:
-    """The influence function: ψ(x) = sign(x) log(1 + |x| + x²/2).
-
-    Catoni, Challenging the empirical mean and empirical variance, 2012; section 4 of the paper.
-
-    >>> psi([-1.0, 0.0, 1.0]).round(4)
-    array([-0.9163,  0.    ,  0.9163])
-    """
-    size = np.abs(np.asarray(x, dtype=float))
-    moderate = np.minimum(size, HUGE)  # whose square is finite; beyond, log(1 + x + x²/2) is 2 log x − log 2
-    value = np.where(size > HUGE, 2 * np.log(np.maximum(size, 1.0)) - np.log(2), np.log1p(moderate + moderate**2 / 2))
-    return np.asarray(np.sign(x) * value)
+VERSION = 2
+KEYS = {"version", "C", "count", "powers", "lost", "series", "fresh", "octaves"}
+MOST = 2**53  # values; a float counts no further
+SLACK = 1 + 1e-3  # sums that went from an octave to the powers exceed their bound a little
 
 
 class CatoniEstimator:
     """Catoni's estimate of a mean from a stream of values.
 
     μ̂ = (C/√N) Σ_s ψ(X_s / (C√N)).  C is the scale: the paper takes C² for a bound on the second moment.
+
+    Values of a size much above C√N count with their logarithm only. So the mean itself must be small against C√N, or
+    the estimate falls short of it: of 4,096 values near 1000, C = 1 makes 316.
 
     >>> estimator = CatoniEstimator(C=0.5)
     >>> estimator.push([1.0, 0.0, 0.0, 1.0])
@@ -61,121 +41,125 @@ class CatoniEstimator:
 
     def __init__(self, C: float) -> None:
         self.C = check_number("C", C, rule_of(Positive))
-        self.count = 0
-        self._powers = np.zeros(POWERS.size)
-        self._lost = 0.0  # what rounding took from the first power's sum (Neumaier)
-        self._octaves: dict[int, NDArray[np.float64]] = {}
+        self._sums = catoni.empty(1, 1)
+
+    @property
+    def count(self) -> int:
+        """The number of values."""
+        return int(self._sums.near[0, 0, catoni.COUNT])
 
     def push(self, values: ArrayLike) -> None:
         """Take one value, or many; nothing is taken if one of them is not a finite number."""
-        array = np.asarray(values, dtype=float).ravel()
+        array = np.array(values, dtype=float).ravel()
         if not np.isfinite(array).all():
             raise ValueError(f"values must be finite, got {array[~np.isfinite(array)][0]}")
-        with np.errstate(over="ignore"):
-            if not np.isfinite(array / self.C).all():
-                raise ValueError(
-                    f"values must be finite multiples of C = {self.C}, got {array[np.abs(array).argmax()]}"
-                )
-        for start in range(0, array.size, BLOCK):
-            self._push(array[start : start + BLOCK])
-
-    def _push(self, values: NDArray[np.float64]) -> None:
-        self.count += values.size
-        self._collapse()
-        size, sign = np.abs(values) / self.C, np.sign(values)
-        small = size < 2.0 ** (_level(self.count) - 2)
-        self._add_powers(np.sign(values[small]) @ _power_rows(size[small]), math.fsum(values[small] / self.C))
-        if not small.all():
-            octave = np.frexp(size[~small])[1] - 1
-            place = 2 * (np.log2(size[~small]) - octave) - 1
-            rows = sign[~small, None] * np.cos(np.arange(DEGREE) * np.arccos(np.clip(place, -1, 1))[:, None])
-            for b in np.unique(octave).tolist():
-                self._octaves[b] = self._octaves.get(b, np.zeros(DEGREE)) + rows[octave == b].sum(axis=0)
-
-    def _add_powers(self, higher: NDArray[np.float64], first: float) -> None:
-        """Add power sums; the first power, which carries the mean, without loss."""
-        before = float(self._powers[0])
-        total = before + first
-        self._lost += (before - total) + first if abs(before) >= abs(first) else (first - total) + before
-        self._powers = self._powers + higher
-        self._powers[0] = total
-
-    def _collapse(self) -> None:
-        """Turn octaves that have become small for good into sums of powers."""
-        for b in [b for b in self._octaves if b <= _level(self.count) - 3]:
-            sums = 2.0 ** (b * POWERS) * (self._octaves.pop(b) @ _POWERS_FIT)
-            self._add_powers(sums, float(sums[0]))
+        largest = float(np.abs(array).max(initial=0.0))
+        if not math.isfinite(largest / self.C):
+            raise ValueError(f"values must be finite multiples of C = {self.C}, got {largest} in size")
+        catoni.push_all(array, self.C, *self._sums, *catoni.tables())
 
     @property
     def value(self) -> float:
         """The estimate."""
         if not self.count:
             raise ValueError("there is no estimate before the first value")
-        level, root = _level(self.count), math.sqrt(self.count)
-        sums = self._powers.copy()
-        sums[0] += self._lost
-        total = math.fsum(COEFFICIENTS * root ** (-POWERS.astype(float)) * sums)
-        where = math.log2(self.count / 4**level) - 1
-        scale = np.cos(np.arange(DEGREE) * math.acos(min(1.0, max(-1.0, where))))
-        total += math.fsum(float(scale @ _table(b - level) @ row) for b, row in self._octaves.items())
-        return self.C / root * total
+        return float(catoni.estimate(self.C, self._sums.near, 0, 0))
 
     def merge(self, other: CatoniEstimator) -> CatoniEstimator:
         """The estimator of both streams together; both must have the same C."""
         if other.C != self.C:
             raise ValueError(f"C must be the same to merge, got {self.C} and {other.C}")
         both = CatoniEstimator(self.C)
-        both.count = self.count + other.count
         for part in (self, other):
-            both._add_powers(part._powers, float(part._powers[0]))
-            both._lost += part._lost
-            for b, row in part._octaves.items():
-                both._octaves[b] = both._octaves.get(b, np.zeros(DEGREE)) + row
-        both._collapse()
+            catoni.merge_into(*both._sums, *part._sums, *catoni.tables())
         return both
 
     def to_json(self) -> dict[str, Any]:
-        """The whole state as plain data, some kilobytes at most."""
-        octaves = {str(b): row.tolist() for b, row in sorted(self._octaves.items())}
+        """The whole state as plain data, some kilobytes at most.
+
+        ``powers`` are the sums of σ c_k vᵏ and ``lost`` what rounding took of the first; ``octaves`` are those with
+        values, by b, each with its sums and what rounding took of them; ``series`` is S, made anew when ``fresh``
+        values have come to it. Names as in `rightarm.catoni`.
+
+        >>> sorted(CatoniEstimator(C=0.5).to_json())
+        ['C', 'count', 'fresh', 'lost', 'octaves', 'powers', 'series', 'version']
+        """
+        near, rows = self._sums.near[0, 0], self._sums.rows[:, 0, 0]
         return {
             "version": VERSION,
             "C": self.C,
             "count": self.count,
-            "powers": self._powers.tolist(),
-            "lost": self._lost,
-            "octaves": octaves,
+            "powers": [near[catoni.FIRST].item(), *near[catoni.HIGHER : catoni.SERIES].tolist()],
+            "lost": near[catoni.LOST].item(),
+            "series": near[catoni.SERIES : catoni.LEVEL].tolist(),
+            "fresh": int(near[catoni.FRESH]),
+            "octaves": {
+                str(row + catoni.LOWEST): rows[row, : catoni.SUMS].tolist() for row in np.flatnonzero(rows.any(axis=1))
+            },
         }
 
     @classmethod
     def from_json(cls, state: Mapping[str, Any]) -> CatoniEstimator:
-        """The estimator that `to_json` described."""
+        """The estimator that `to_json` described; an error if there can be none such."""
+        if not isinstance(state, Mapping):
+            raise TypeError(f"state must be a mapping, got {state!r}")
         if state.get("version") != VERSION:
             raise ValueError(f"version must be {VERSION}, got {state.get('version')!r}")
+        if set(state) != KEYS:
+            raise ValueError(f"state must have the keys {sorted(KEYS)}, got {sorted(map(str, state))}")
         made = cls(state["C"])
-        made.count, made._lost = int(state["count"]), float(state["lost"])
-        made._powers = np.array(state["powers"], dtype=float)
-        made._octaves = {int(b): np.array(row, dtype=float) for b, row in state["octaves"].items()}
-        shapes = {row.shape for row in made._octaves.values()} | {(DEGREE,)}
-        if made.count < 0 or made._powers.shape != POWERS.shape or shapes != {(DEGREE,)}:
-            raise ValueError(f"the state is not one of a CatoniEstimator: {dict(state)}")
+        near, rows = made._sums.near[0, 0], made._sums.rows[:, 0, 0]
+        near[catoni.COUNT] = count = _whole("count", state["count"], MOST)
+        if count:
+            catoni.rise(*made._sums, 0, 0, catoni.tables().powers)
+        level, most = int(near[catoni.LEVEL]), count * catoni.COEFFICIENTS * near[catoni.BOUND] ** catoni.POWERS
+        powers = _numbers("powers", state["powers"], SLACK * np.abs(most))
+        near[catoni.FIRST], near[catoni.HIGHER : catoni.SERIES] = powers[0], powers[1:]
+        near[catoni.LOST] = _numbers("lost", [state["lost"]], count * np.spacing(most[:1]))[0]
+        _read_octaves(state["octaves"], count, level, rows)
+        near[catoni.LIVE] = max(np.flatnonzero(rows.any(axis=1)) + 1, default=0)
+        if count:
+            catoni.renew(*made._sums, 0, 0, catoni.tables().series)
+        expected = near[catoni.SERIES : catoni.LEVEL]
+        series = _numbers("series", state["series"], np.full(catoni.DEGREE, np.inf))
+        if not np.allclose(series, expected, rtol=1e-9, atol=1e-9 * count):
+            raise ValueError(f"series must be what octaves amount to, {expected.tolist()}, got {series.tolist()}")
+        near[catoni.SERIES : catoni.LEVEL] = series
+        if series.any():  # rounding leaves something of values that cancel
+            near[catoni.LIVE] = max(near[catoni.LIVE], level + 1)
+        near[catoni.FRESH] = _whole("fresh", state["fresh"], catoni.RENEWED)
         return made
 
     def __repr__(self) -> str:
         return f"<CatoniEstimator: C={self.C}, {self.count} values>"
 
 
-def _level(count: int) -> int:
-    """e = ⌊log₄ N⌋."""
-    return (count.bit_length() - 1) // 2
+def _whole(name: str, value: Any, below: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name} must be a whole number, got {value!r}")
+    if not 0 <= value < below:
+        raise ValueError(f"{name} must be from 0 to {below - 1}, got {value}")
+    return value
 
 
-def _power_rows(size: NDArray[np.float64]) -> NDArray[np.float64]:
-    """v, v³, v⁴, ... for each value; of tiny ones only the first matters, and the others may underflow to 0."""
-    with np.errstate(under="ignore"):
-        return np.asarray(size[:, None] ** POWERS)
+def _numbers(name: str, values: Any, most: F64) -> F64:
+    """``values`` as an array of as many finite numbers as ``most`` has, each at most that in size."""
+    if not isinstance(values, list | tuple) or len(values) != most.size:
+        raise ValueError(f"{name} must be a list of {most.size} numbers, got {values!r}")
+    array = np.array([check_number(name, value) for value in values])
+    if (np.abs(array) > most).any():
+        raise ValueError(f"{name} must be at most {most.tolist()} in size, got {values!r}")
+    return array
 
 
-@functools.cache
-def _table(offset: int) -> NDArray[np.float64]:
-    """ψ(2^(offset + ξ − η)) on the unit square of ξ (the value's octave) and η (the count's), as a Chebyshev series."""
-    return np.asarray(_FIT @ psi(2.0 ** (offset + _NODES[None, :] - _NODES[:, None])) @ _FIT.T)
+def _read_octaves(octaves: Any, count: int, level: int, rows: F64) -> None:
+    """Check the rows of ``octaves`` and copy them to ``rows``."""
+    if not isinstance(octaves, Mapping):
+        raise TypeError(f"octaves must be a mapping, got {octaves!r}")
+    places = {str(row + catoni.LOWEST): row for row in range(level, catoni.OCTAVES + 1)}
+    for b, values in octaves.items():
+        if b not in places:
+            raise ValueError(f"octaves must be from {level + catoni.LOWEST} to {catoni.FURTHEST}, got {b!r}")
+        most = np.full(catoni.SUMS, float(count))
+        most[1] *= 1024 if places[b] == catoni.OCTAVES else 1  # log₂ of a far value
+        rows[places[b], : catoni.SUMS] = _numbers(f"octaves[{b!r}]", values, most)

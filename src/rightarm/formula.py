@@ -24,6 +24,7 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
+import rightarm.elementary  # noqa: F401  its functions stand for NumPy's in compiled formulas
 from rightarm.compile import draws_random_numbers, fingerprint, positional
 
 
@@ -46,7 +47,10 @@ def check_number(name: str, value: Any, rule: Rule | None = None) -> float:
     """``value`` as a float, or an error that says which parameter it was and what it got."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real | np.number):
         raise TypeError(f"{name} must be a number, got {value!r}")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:  # a whole number of more than 308 digits
+        number = math.inf
     if not math.isfinite(number):
         raise ValueError(f"{name} must be finite, got {number}")
     if rule is not None and not rule.holds(number):
@@ -62,10 +66,18 @@ def check_count(name: str, value: Any, least: int = 1) -> int:
     return int(value)
 
 
+def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
+    """``value`` if it is one of ``choices``, or an error that lists them."""
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
+    return str(value)
+
+
 class Formula:
     """A formula with its parameters set: immutable, compared by value, and its `repr` makes it again."""
 
     INPUTS: ClassVar[dict[str, str]] = {}
+    OPTIONS: ClassVar[frozenset[str]] = frozenset()  # parameters that are no numbers and do not enter the formula
     family: Family
     values: dict[str, Any]
 
@@ -78,8 +90,10 @@ class Formula:
     @classmethod
     def check(cls, name: str, value: Any, annotation: Any) -> Any:
         """The value of one parameter of such a formula, or an error that names it."""
-        if isinstance(annotation, type) and issubclass(annotation, Formula):
+        if hasattr(annotation, "accept"):  # a formula, or a law of noise
             return annotation.accept(name, value)
+        if typing.get_origin(annotation) is typing.Literal:
+            return check_choice(name, value, typing.get_args(annotation))
         return check_number(name, value, WHOLE if annotation is int else rule_of(annotation))
 
     @classmethod
@@ -142,7 +156,7 @@ class Formula:
             return self.family.name
         defaults = {parameter.name: parameter.default for parameter in self.family.parameters}
         texts = [
-            str(value) if isinstance(value, Formula) else f"{name}={value:.6g}"
+            f"{name}={value:.6g}" if isinstance(value, float) else str(value)
             for name, value in self.values.items()
             if value != defaults[name]
         ]
@@ -150,7 +164,7 @@ class Formula:
 
     def specification(self) -> dict[str, Any]:
         """The formula as plain data, from which `from_specification` makes it again."""
-        values = {name: v.specification() if isinstance(v, Formula) else v for name, v in self.values.items()}
+        values = {name: v.specification() if hasattr(v, "specification") else v for name, v in self.values.items()}
         function = self.family.function
         name = f"{function.__module__}:{function.__qualname__}"
         return {"formula": name, "code": fingerprint(*self.family.identity), "parameters": values}
@@ -159,12 +173,19 @@ class Formula:
 class Family:
     """What a decorated formula becomes: called with parameters, it makes a checked :class:`Formula` of its kind."""
 
-    def __init__(self, function: Callable[..., Any], kind: type[Formula], bare: bool = False) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        kind: type[Formula],
+        bare: bool = False,
+        columns: Iterable[str] = (),
+    ) -> None:
         if not isinstance(function, types.FunctionType):
             raise TypeError(f"a {kind.__name__.lower()} is made from a function, got {function!r}")
         if draws_random_numbers(function):
             raise TypeError(f"{function.__name__} draws random numbers itself; ask for noise by name instead")
         self.bare = bare  # a plain function where a formula is expected: it stands for itself, without parameters
+        self.known_inputs = (*kind.INPUTS, *columns)
         functools.update_wrapper(self, function)
         self.__qualname__ = function.__qualname__
         self.function, self.kind, self.name = function, kind, function.__name__
@@ -181,17 +202,23 @@ class Family:
     def _check_inputs(self, arguments: Iterable[inspect.Parameter]) -> None:
         named = {*self.inputs, *(p.name for p in self.parameters)}
         for argument in arguments:
-            if argument.name not in named or (argument.name in self.inputs and argument.name not in self.kind.INPUTS):
-                known = ", ".join(self.kind.INPUTS)
+            if argument.name not in named or (argument.name in self.inputs and argument.name not in self.known_inputs):
+                known = ", ".join(self.known_inputs)
                 raise TypeError(
                     f"{self.name}: unknown input {argument.name!r}; a {self.kind.__name__.lower()} formula may ask for "
                     f"{known}, and its parameters stand behind a *"
                 )
-            if argument.name not in self.inputs and hasattr(self.kind, argument.name):
+            if argument.name not in self.inputs and hasattr(self.kind, argument.name) and not self._is_option(argument):
                 raise TypeError(
                     f"{self.name}: the parameter {argument.name!r} has the name of something that every "
                     f"{self.kind.__name__.lower()} has; choose another"
                 )
+
+    def _is_option(self, argument: inspect.Parameter) -> bool:
+        if argument.name not in self.kind.OPTIONS:
+            return False
+        annotation = self.annotations.get(argument.name)
+        return hasattr(annotation, "accept") or typing.get_origin(annotation) is typing.Literal
 
     @property
     def identity(self) -> tuple[Any, ...]:
@@ -203,7 +230,8 @@ class Family:
         """The parameters' annotations, with their rules."""
         return typing.get_type_hints(self.function, include_extras=True)
 
-    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+    def bind(self, *arguments: Any, **keywords: Any) -> dict[str, Any]:
+        """The parameters by name, defaults included, not yet checked."""
         for unknown in keywords.keys() - {p.name for p in self.parameters}:
             raise TypeError(f"{self.name} has no parameter {unknown!r}; it has {self._parameter_list()}")
         try:
@@ -211,8 +239,11 @@ class Family:
         except TypeError as error:
             raise TypeError(f"{self.name}({self._parameter_list()}): {error}") from None
         bound.apply_defaults()
-        hints = self.annotations
-        return self.kind(self, {name: self.kind.check(name, v, hints.get(name)) for name, v in bound.arguments.items()})
+        return bound.arguments
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        given, hints = self.bind(*arguments, **keywords), self.annotations
+        return self.kind(self, {name: self.kind.check(name, value, hints.get(name)) for name, value in given.items()})
 
     def _parameter_list(self) -> str:
         texts = (p.name if p.default is p.empty else f"{p.name}={p.default!r}" for p in self.parameters)
@@ -232,19 +263,32 @@ def from_specification(specification: Mapping[str, Any]) -> Any:
     >>> from_specification(ra.UCB(C=0.5).specification())
     UCB(C=0.5)
     """
-    module, _, name = specification["formula"].partition(":")
-    try:
-        found = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError):
-        raise ValueError(f"the formula {specification['formula']} cannot be imported here") from None
-    identity = found.identity if isinstance(found, Family) else (found,)
-    if fingerprint(*identity) != specification["code"]:
-        raise ValueError(f"the formula {specification['formula']} is not the one that it was")
+    if "law" in specification:
+        return _imported("law", specification["law"])()
+    found = family_of(specification)
     values = {
         name: from_specification(value) if isinstance(value, Mapping) else value
         for name, value in specification["parameters"].items()
     }
     return found(**values) if isinstance(found, Family) else found  # a plain function of t is a schedule as it stands
+
+
+def family_of(specification: Mapping[str, Any]) -> Any:
+    """The family, or the plain function, that a specification names, if it is still the same."""
+    found = _imported("formula", specification["formula"])
+    identity = found.identity if isinstance(found, Family) else (found,)
+    if fingerprint(*identity) != specification["code"]:
+        raise ValueError(f"the formula {specification['formula']} is not the one that it was")
+    return found
+
+
+def _imported(kind: str, address: str) -> Any:
+    """What stands at ``module:name``."""
+    module, _, name = address.partition(":")
+    try:
+        return getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError):
+        raise ValueError(f"the {kind} {address} cannot be imported here") from None
 
 
 def rule_of(annotation: Any) -> Rule | None:
@@ -254,20 +298,23 @@ def rule_of(annotation: Any) -> Rule | None:
 
 @dataclass(frozen=True)
 class Program:
-    """A formula's tree as compilable source: an expression over inputs, and the functions it calls.
+    """Formulas' trees as compilable source: expressions over inputs, and the functions they call.
 
-    ``common`` are the parameters' values that are the same for a whole round, computed once per round; ``expression``
-    is computed for every arm and replication and finds those as ``p[0]``, ``p[1]``, ...
+    ``common`` are the parameters' values that are the same for a whole round, computed once per round; the
+    ``expressions`` are computed for every arm and replication and find those as ``p[0]``, ``p[1]``, ...
     """
 
     common: tuple[str, ...]
-    expression: str
+    expressions: tuple[str, ...]
     functions: dict[str, types.FunctionType]
     numbers: tuple[float, ...]
 
 
-def program(formula: Formula, per_round: frozenset[str]) -> Program:
-    """Flatten ``formula``; a part whose inputs are all in ``per_round`` is evaluated once per round."""
+def program(formulas: Iterable[Formula], per_round: frozenset[str], names: Mapping[str, str]) -> Program:
+    """Flatten ``formulas``; a part whose inputs are all in ``per_round`` is evaluated once per round.
+
+    ``names`` says where an input is found that is not an argument by its own name.
+    """
     functions: dict[str, types.FunctionType] = {}
     constants: list[float] = []
     common: list[str] = []
@@ -275,9 +322,12 @@ def program(formula: Formula, per_round: frozenset[str]) -> Program:
     def call(node: Formula, argument: Callable[[Any], str]) -> str:
         name = f"f{len(functions)}"
         functions[name] = positional(node.family.function)
-        return f"{name}({', '.join([*node.family.inputs, *map(argument, node.values.values())])})"
+        inputs = (names.get(own, own) for own in node.family.inputs)
+        return f"{name}({', '.join([*inputs, *map(argument, node.values.values())])})"
 
-    def number(value: float) -> str:
+    def number(value: Any) -> str:
+        if not isinstance(value, float):
+            return "0.0"  # an option, which does not enter the formula
         constants.append(value)
         return f"numbers[{len(constants) - 1}]"
 
@@ -290,8 +340,8 @@ def program(formula: Formula, per_round: frozenset[str]) -> Program:
         common.append(once(value))
         return f"p[{len(common) - 1}]"
 
-    expression = call(formula, everywhere)
-    return Program(tuple(common), expression, functions, tuple(constants))
+    expressions = tuple(call(formula, everywhere) for formula in formulas)
+    return Program(tuple(common), expressions, functions, tuple(constants))
 
 
 def define(name: str, arguments: str, expression: str, functions: Mapping[str, Any]) -> types.FunctionType:

@@ -2,19 +2,20 @@
 
 A law is its quantile function at ``(word + ½) / 2³²``: one word in, one float32 out, without a branch, so that LLVM
 turns the loop over a block into vector code. There are only 2³² words, and the tests go through all of them: the
-largest error of a draw is 1.1e-6 (Gumbel) and 1.7e-6 (Gaussian), in the tails, and both tails reach as far as 2⁻³³.
+largest error of a draw is 1.1e-6 (Gumbel) and 1.7e-6 (Gaussian), in the tails, and all tails reach as far as 2⁻³³.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rightarm.compile import bits_of_float, float_of_bits, fma, jit
+from rightarm.compile import bits_of_float, float_of_bits, fma, jit, pointer
 
 f32 = np.float32
 i32 = np.int32
@@ -61,17 +62,35 @@ def share(word: u32) -> f32:
 
 
 @jit
-def gumbel(word: u32) -> f32:
-    """−log(−log u) at u = share(word).
+def exponential(word: u32) -> f32:
+    """−log(1 − u) at u = share(word).
 
-    Near u = 1 a float32 of u has lost the digits that the upper tail lives on; there −log u is taken as −log1p(−(1−u)).
+    Near u = 0 a float32 of 1 − u has lost the digits that matter; there it is taken as −log1p(−u).
     """
-    above = share(u32(~word))  # 1 − u
-    upper = above < f32(0.25)
-    exponent, f = split(share(word))
-    f = -above if upper else f
-    exponent = f32(0) if upper else exponent
-    return -log(-fma(exponent, LOG_OF_2, log1p(f)))
+    below = share(word)
+    exponent, f = split(share(u32(~word)))
+    lower = below < f32(0.25)
+    f = -below if lower else f
+    exponent = f32(0) if lower else exponent
+    return -fma(exponent, LOG_OF_2, log1p(f))
+
+
+@jit
+def centred(word: u32) -> f32:
+    """u − ½ at u = share(word), small values with all their digits."""
+    return (f32(i32(word ^ u32(0x80000000))) + f32(0.5)) * PER_WORD
+
+
+@jit
+def uniform(word: u32) -> f32:
+    """2u − 1 at u = share(word)."""
+    return f32(2) * centred(word)
+
+
+@jit
+def gumbel(word: u32) -> f32:
+    """−log(−log u) at u = share(word), −log u being the exponential law at 1 − u."""
+    return -log(exponential(u32(~word)))
 
 
 @jit
@@ -79,8 +98,8 @@ def gaussian(word: u32) -> f32:
     """Φ⁻¹(u) at u = share(word), as (u − ½)·P(w) with w = −log(4u(1−u)) (the variable of Giles 2010)."""
     below, above = share(word), share(u32(~word))
     tail = below if below < above else above
-    centred = (f32(i32(word ^ u32(0x80000000))) + f32(0.5)) * PER_WORD  # u − ½, small values with all their digits
-    w_centre, w_tail = -log1p(f32(-4) * centred * centred), -log(f32(4) * tail * (f32(1) - tail))
+    middle = centred(word)
+    w_centre, w_tail = -log1p(f32(-4) * middle * middle), -log(f32(4) * tail * (f32(1) - tail))
     w = w_centre if tail > f32(0.25) else w_tail
     x = w - f32(3)
     p = fma(fma(fma(f32(9.5248765e-07), x, f32(-5.5653013e-06)), x, f32(-3.3811742e-05)), x, f32(5.5426819e-04))
@@ -88,7 +107,7 @@ def gaussian(word: u32) -> f32:
     y = np.sqrt(w) - f32(3.5)
     q = fma(fma(fma(f32(-5.4189871e-04), y, f32(1.5639042e-03)), y, f32(-2.0529970e-03)), y, f32(2.8831353e-03))
     q = fma(fma(fma(fma(q, y, f32(-5.7850913e-03)), y, f32(9.3125617e-03)), y, f32(2.8492646)), y, f32(9.4341764))
-    return centred * (p if w < TAIL else q)
+    return middle * (p if w < TAIL else q)
 
 
 def fill(words: NDArray[u32], out: NDArray[f32]) -> None:
@@ -117,6 +136,18 @@ class Law:
     def sample(self, random: np.random.Generator, size: int) -> NDArray[np.float64]:
         """Draws by NumPy, for one live decision."""
         raise NotImplementedError
+
+    @classmethod
+    def accept(cls, name: str, value: Any) -> Law:
+        """``value`` where a law is expected as a parameter."""
+        if isinstance(value, cls):
+            return value
+        known = ", ".join(f"{law.__name__}()" for law in Law.__subclasses__())
+        raise TypeError(f"{name} must be a law of noise such as {known}, got {value!r}")
+
+    def specification(self) -> dict[str, str]:
+        """The law as plain data."""
+        return {"law": f"{type(self).__module__}:{type(self).__qualname__}"}
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other)
@@ -160,3 +191,41 @@ class Gaussian(Law):
 
     def sample(self, random: np.random.Generator, size: int) -> NDArray[np.float64]:
         return random.standard_normal(size)
+
+
+class Exponential(Law):
+    """The exponential law with mean 1.
+
+    >>> round(Exponential().cdf(1.0), 4)
+    0.6321
+    """
+
+    quantile = exponential
+
+    def cdf(self, x: float) -> float:
+        return -math.expm1(-x) if x > 0 else 0.0
+
+    def sample(self, random: np.random.Generator, size: int) -> NDArray[np.float64]:
+        return random.standard_exponential(size)
+
+
+class Uniform(Law):
+    """The uniform law on (−1, 1).
+
+    >>> Uniform().cdf(0.5)
+    0.75
+    """
+
+    quantile = uniform
+
+    def cdf(self, x: float) -> float:
+        return min(1.0, max(0.0, (1 + x) / 2))
+
+    def sample(self, random: np.random.Generator, size: int) -> NDArray[np.float64]:
+        return random.uniform(-1.0, 1.0, size)
+
+
+@functools.cache
+def compiled_law(law: Law) -> Any:
+    """The law as a compiled function from words to draws."""
+    return pointer(f"the noise {law}", fill, FILL, quantile=type(law).quantile)

@@ -6,7 +6,7 @@ import functools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, overload
+from typing import Annotated, Any, ClassVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,9 @@ from rightarm.formula import (
     Family,
     Formula,
     NonNegative,
+    Positive,
     Probability,
+    Rule,
     check_count,
     check_number,
     define,
@@ -25,8 +27,9 @@ from rightarm.formula import (
 )
 
 Requirement = tuple[str, Callable[..., Any]] | None
-QUADRATURE = 1 << 20  # points behind a mean that is not given in closed form
-PRECISION = 2e-5  # of a reward's standard deviation, to which such a mean must be certain
+AboveOne = Annotated[float, Rule("above 1", lambda x: x > 1)]
+QUADRATURE = 1 << 20  # points behind a moment that is not given in closed form
+PRECISION = 2e-5  # of the standard deviation of what is averaged, to which such a moment must be certain
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,18 @@ class Corruption:
         return f".corrupted(arm={self.arm}, {until}, reward={self.reward})"
 
 
+def corruption(arms: int, arm: int, rounds: int | None, pulls: int | None, reward: float) -> Corruption:
+    """A corruption of one of so many arms, checked."""
+    if (rounds is None) == (pulls is None):
+        raise TypeError(f"corrupted takes either rounds or pulls, got rounds={rounds} and pulls={pulls}")
+    arm = check_count("arm", arm, least=0)
+    if arm >= arms:
+        raise ValueError(f"arm must be below the number of arms, {arms}, got {arm}")
+    first_rounds = 0 if rounds is None else check_count("rounds", rounds)
+    first_pulls = 0 if pulls is None else check_count("pulls", pulls)
+    return Corruption(arm, first_rounds, first_pulls, check_number("reward", reward))
+
+
 class Problem(Formula):
     """A problem with the parameters of its arms set; made by calling a family such as `Bernoulli`.
 
@@ -56,6 +71,7 @@ class Problem(Formula):
         "pulls": "how often the arm was pulled, this pull included",
         "arm": "the index of the arm, counted from 0",
         "u": "fresh noise, uniform in (0, 1)",
+        "v": "more of it, independent of u",
         "w": "fresh noise, standard Gaussian",
     }
     family: ProblemFamily
@@ -99,31 +115,54 @@ class Problem(Formula):
     @functools.cached_property
     def means(self) -> NDArray[np.float64]:
         """The mean reward of every arm, corruption aside."""
-        mean = self.family.mean
-        if mean is not None:
+        means = self._moments("mean", self.family.mean, power=1)
+        if not np.isfinite(means).all():
+            raise ValueError(f"the means of {self!r} must be finite, got {means.tolist()}")
+        return means
+
+    @functools.cached_property
+    def second_moments(self) -> NDArray[np.float64]:
+        """E X² of every arm's reward X, corruption aside; infinite where the tail is heavy enough.
+
+        >>> Gaussian([3.0, 0.0], sigma=2.0).second_moments
+        array([13.,  4.])
+        """
+        return self._moments("second_moment", self.family.second_moment, power=2)
+
+    def _moments(self, name: str, closed: Callable[..., Any] | None, power: int) -> NDArray[np.float64]:
+        """A moment of every arm: ``closed`` of the parameters, or by quadrature where that is not given."""
+        if closed is not None:
             values = {name: np.array(value) for name, value in self.values.items()}
-            means = np.broadcast_to(np.asarray(mean(**values), dtype=float), (self.arms,)).copy()
+            with np.errstate(over="ignore"):  # infinite is a value here, and whoever minds says so
+                moments = np.broadcast_to(np.asarray(closed(**values), dtype=float), (self.arms,)).copy()
         else:
             rows = list(zip(*self.values.values(), strict=True))
             alike = rows if "arm" not in self.inputs else list(range(self.arms))  # equal arms are integrated once
-            firsts = {row: self._mean_by_quadrature(arm) for row, arm in {r: i for i, r in enumerate(alike)}.items()}
-            means = np.array([firsts[row] for row in alike])
-        if not np.isfinite(means).all():
-            raise ValueError(f"the means of {self!r} must be finite, got {means.tolist()}")
-        means.setflags(write=False)
-        return means
+            arms = {row: arm for arm, row in enumerate(alike)}
+            found = {row: self._by_quadrature(name, arm, power) for row, arm in arms.items()}
+            moments = np.array([found[row] for row in alike])
+        moments.setflags(write=False)
+        return moments
 
-    def _mean_by_quadrature(self, arm: int) -> float:
-        """The mean over u and w on two grids, which must agree to a small part of the reward's spread."""
+    def _by_quadrature(self, name: str, arm: int, power: int) -> float:
+        """A moment of one arm, or an error that asks for it."""
+        family, argument = self.family.name, f"@problem({name}=...)"
         if {"t", "pulls"} & self.inputs:
-            raise ValueError(f"{self.family.name} changes over time: give its mean with @problem(mean=...)")
-        fine, coarse = (
-            np.broadcast_to(self.evaluate({"arm": arm, **_grid(points, self.inputs)}), points)
-            for points in (QUADRATURE, QUADRATURE // 2)
-        )
-        if abs(fine.mean() - coarse.mean()) > PRECISION * fine.std():
-            raise ValueError(f"the mean of {self.family.name} is hard to integrate: give it with @problem(mean=...)")
-        return float(fine.mean())
+            raise ValueError(f"{family} changes over time: give its {name.replace('_', ' ')} with {argument}")
+        moment, _, certain = self.quadrature(arm, power)
+        if not certain:
+            raise ValueError(f"the {name.replace('_', ' ')} of {family} is hard to integrate: give it with {argument}")
+        return moment
+
+    def quadrature(self, arm: int, power: int) -> tuple[float, float, bool]:
+        """E Xᵖ of one arm over u, v and w, the deviation of Xᵖ, and whether two grids agree to a small part of it."""
+        with np.errstate(over="ignore", invalid="ignore"):  # an infinite sum is not certain
+            fine, coarse = (
+                np.broadcast_to(self.evaluate({"arm": arm, **_grid(points, self.inputs)}), points) ** power
+                for points in (QUADRATURE, QUADRATURE // 2)
+            )
+            moment, spread = float(fine.mean()), float(fine.std())
+            return moment, spread, bool(abs(moment - coarse.mean()) <= PRECISION * spread)
 
     @property
     def best_arm(self) -> int:
@@ -148,15 +187,8 @@ class Problem(Formula):
         >>> Bernoulli([0.5, 0.4]).corrupted(arm=0, rounds=100, reward=0.0)
         Bernoulli(mean=[0.5, 0.4]).corrupted(arm=0, rounds=100, reward=0.0)
         """
-        if (rounds is None) == (pulls is None):
-            raise TypeError(f"corrupted takes either rounds or pulls, got rounds={rounds} and pulls={pulls}")
-        arm = check_count("arm", arm, least=0)
-        if arm >= self.arms:
-            raise ValueError(f"arm must be below the number of arms, {self.arms}, got {arm}")
-        first_rounds = 0 if rounds is None else check_count("rounds", rounds)
-        first_pulls = 0 if pulls is None else check_count("pulls", pulls)
-        corruption = Corruption(arm, first_rounds, first_pulls, check_number("reward", reward))
-        return type(self)(self.family, self.values, (*self.corruptions, corruption))
+        added = corruption(self.arms, arm, rounds, pulls, reward)
+        return type(self)(self.family, self.values, (*self.corruptions, added))
 
     def _key(self) -> tuple[Any, ...]:
         return (*super()._key(), self.corruptions)
@@ -183,10 +215,23 @@ class Problem(Formula):
 
 
 def _grid(points: int, inputs: frozenset[str]) -> dict[str, NDArray[np.float64]]:
-    """Midpoints for u or for w's quantiles; for both together a lattice, which fills the square evenly."""
-    line = (np.arange(points) + 0.5) / points
-    across = (np.arange(points) * (math.sqrt(5) - 1) / 2) % 1.0 if {"u", "w"} <= inputs else line
-    return {"u": line, "w": _gaussian_quantiles(across) if "w" in inputs else across}
+    """Midpoints for one kind of noise; for two or three a lattice, which fills the square or the cube evenly.
+
+    The steps of the lattice are powers of the golden ratio, or of its counterpart for the cube: the roots of
+    x = 1/(1 + x) and of x = 1/(1 + x)^½. In the cube it is folded, x to 1 − |2x − 1|, and ten times as good.
+    """
+    asked = [name for name in ("u", "v", "w") if name in inputs]
+    cube = len(asked) == 3
+    step = 0.7548776662466927 if cube else (math.sqrt(5) - 1) / 2
+    index = np.arange(points, dtype=np.float64)
+    columns = [index * step**k % 1.0 if k else (index + 0.5) / points for k in range(len(asked))]
+    if cube:
+        columns = [1 - np.abs(2 * column - 1) for column in columns]
+    inside = 0.5 / points  # u and v are never 0 or 1
+    return {
+        name: _gaussian_quantiles(column) if name == "w" else np.clip(column, inside, 1 - inside)
+        for name, column in zip(asked, columns, strict=True)
+    }
 
 
 def _gaussian_quantiles(u: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -198,37 +243,47 @@ def _gaussian_quantiles(u: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 class ProblemFamily(Family):
-    """A problem's formula together with its mean, where that is known in closed form."""
+    """A problem's formula together with its moments, where they are known in closed form."""
 
-    def __init__(self, function: Callable[..., Any], mean: Callable[..., Any] | None, require: Requirement) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        mean: Callable[..., Any] | None = None,
+        second_moment: Callable[..., Any] | None = None,
+        require: Requirement = None,
+    ) -> None:
         super().__init__(function, Problem)
-        self.mean, self.require = mean, require
+        self.mean, self.second_moment, self.require = mean, second_moment, require
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        return (self.function, self.mean)
+        return (self.function, self.mean, self.second_moment)
 
 
 @overload
 def problem(function: Callable[..., Any]) -> ProblemFamily: ...
 @overload
 def problem(
-    *, mean: Callable[..., Any] | None = None, require: Requirement = None
+    *,
+    mean: Callable[..., Any] | None = None,
+    second_moment: Callable[..., Any] | None = None,
+    require: Requirement = None,
 ) -> Callable[[Callable[..., Any]], ProblemFamily]: ...
 def problem(
     function: Callable[..., Any] | None = None,
     *,
     mean: Callable[..., Any] | None = None,
+    second_moment: Callable[..., Any] | None = None,
     require: Requirement = None,
 ) -> Any:
     """Make a problem from one formula for the reward, its parameters behind a *; each takes one value per arm.
 
-    The formula may ask for ``u`` (fresh noise, uniform in (0, 1)), ``w`` (fresh Gaussian noise), ``t`` (the round),
-    ``pulls`` (how often the arm was pulled, this pull included) and ``arm`` (its index).
+    The formula may ask for ``u`` and ``v`` (fresh noise, uniform in (0, 1)), ``w`` (fresh Gaussian noise), ``t`` (the
+    round), ``pulls`` (how often the arm was pulled, this pull included) and ``arm`` (its index).
 
     ``require`` is what the parameters must fulfil together, in words and as a function of them.
-    ``mean`` is a function of the same parameters. Without it the means are integrated numerically, on 2²⁰ points; where
-    that is not certain enough, as with heavy tails, an error asks for it.
+    ``mean`` and ``second_moment``, E X² of a reward X, are functions of the same parameters. Without them they are
+    integrated numerically, on 2²⁰ points; where that is not certain enough, as with heavy tails, an error asks for it.
 
     >>> import numpy as np, rightarm as ra
     >>> @ra.problem
@@ -238,11 +293,11 @@ def problem(
     array([2., 1.])
     """
     if function is None:
-        return functools.partial(problem, mean=mean, require=require)
-    return ProblemFamily(function, mean, require)
+        return functools.partial(problem, mean=mean, second_moment=second_moment, require=require)
+    return ProblemFamily(function, mean, second_moment, require)
 
 
-@problem(mean=lambda mean: mean)
+@problem(mean=lambda mean: mean, second_moment=lambda mean: mean)
 def Bernoulli(u, *, mean: Probability):
     """Pay 1 with probability ``mean``, else 0.
 
@@ -252,7 +307,7 @@ def Bernoulli(u, *, mean: Probability):
     return 1.0 * (u < mean)
 
 
-@problem(mean=lambda mean, sigma: mean)
+@problem(mean=lambda mean, sigma: mean, second_moment=lambda mean, sigma: mean**2 + sigma**2)
 def Gaussian(w, *, mean: float, sigma: NonNegative = 1.0):
     """Pay ``mean`` plus Gaussian noise with standard deviation ``sigma``.
 
@@ -262,7 +317,7 @@ def Gaussian(w, *, mean: float, sigma: NonNegative = 1.0):
     return mean + sigma * w
 
 
-@problem(mean=lambda mean: mean)
+@problem(mean=lambda mean: mean, second_moment=lambda mean: mean**2)
 def Deterministic(*, mean: float):
     """Pay ``mean``, always.
 
@@ -272,7 +327,11 @@ def Deterministic(*, mean: float):
     return mean
 
 
-@problem(mean=lambda low, high: (low + high) / 2, require=("low ≤ high", lambda low, high: low <= high))
+@problem(
+    mean=lambda low, high: (low + high) / 2,
+    second_moment=lambda low, high: ((low + high) / 2) ** 2 + (high - low) ** 2 / 12,
+    require=("low ≤ high", lambda low, high: low <= high),
+)
 def Uniform(u, *, low: float, high: float):
     """Pay uniformly between ``low`` and ``high``.
 
@@ -280,6 +339,83 @@ def Uniform(u, *, low: float, high: float):
     array([0.5 , 0.75])
     """
     return low + (high - low) * u
+
+
+# Heavy tails: rewards of which a few outweigh all others.
+
+
+def _ratio_above_two(x: Any) -> Any:
+    """x / (x − 2), and infinite up to 2: where a power law has its second moment."""
+    finite = x > 2
+    return np.where(finite, x / np.where(finite, x - 2, 1.0), np.inf)
+
+
+@problem(
+    mean=lambda alpha, scale: scale * alpha / (alpha - 1),
+    second_moment=lambda alpha, scale: scale**2 * _ratio_above_two(alpha),
+)
+def Pareto(u, *, alpha: AboveOne, scale: Positive = 1.0):
+    """Pay at least ``scale``, and more than x with probability (scale / x)^alpha.
+
+    x = scale · u^(−1/alpha), with mean scale·alpha / (alpha − 1). The second moment is infinite up to alpha = 2. With
+    alpha near 1 most of the mean lies in rewards rarer than any simulation meets: at 1.01, 70% of it in those of
+    probability below 10⁻¹⁶.
+
+    >>> Pareto(alpha=[3.0, 1.5], scale=1.0).means
+    array([1.5, 3. ])
+    >>> Pareto(alpha=[3.0, 1.5], scale=1.0).second_moments
+    array([ 3., inf])
+    """
+    return scale * u ** (-1 / alpha)
+
+
+@problem(
+    mean=lambda mean, df, scale: mean,
+    second_moment=lambda mean, df, scale: mean**2 + scale**2 * _ratio_above_two(df),
+)
+def StudentT(u, v, *, mean: float, df: AboveOne, scale: Positive = 1.0):
+    """Pay ``mean`` plus ``scale`` times Student's t with ``df`` degrees of freedom, not necessarily a whole number.
+
+    x = mean + scale · √(df·(u^(−2/df) − 1)) · cos(2πv), which for df → ∞ is Box and Muller's formula for a Gaussian.
+    The second moment is infinite up to df = 2.
+
+    Bailey (1994), Polar generation of random variates with the t-distribution.
+
+    >>> StudentT(mean=[0.5, 0.0], df=3.0).second_moments
+    array([3.25, 3.  ])
+    """
+    # expm1 keeps all digits where u^(−2/df) is next to 1: for u near 1, and for many degrees of freedom
+    return mean + scale * np.sqrt(df * np.expm1(-2 / df * np.log(u))) * np.cos(2 * np.pi * v)
+
+
+@problem(
+    mean=lambda mu, sigma: np.exp(mu + sigma**2 / 2),
+    second_moment=lambda mu, sigma: np.exp(2 * mu + 2 * sigma**2),
+)
+def LogNormal(w, *, mu: float, sigma: NonNegative = 1.0):
+    """Pay exp(mu + sigma·w), w a standard Gaussian: the mean is exp(mu + sigma²/2), the median exp(mu).
+
+    All moments are finite, yet for a large sigma they are made by rewards rarer than any simulation meets.
+
+    >>> LogNormal(mu=[0.0, 1.0], sigma=1.0).means.round(3)
+    array([1.649, 4.482])
+    """
+    return np.exp(mu + sigma * w)
+
+
+@problem(
+    mean=lambda mean, sigma, share, spread: mean,
+    second_moment=lambda mean, sigma, share, spread: mean**2 + sigma**2 * (1 - share) + share * (sigma * spread) ** 2,
+)
+def Contaminated(u, w, *, mean: float, sigma: NonNegative, share: Probability, spread: NonNegative):
+    """Pay ``mean`` plus Gaussian noise, whose deviation ``sigma`` is ``spread`` times as large in a ``share`` of pulls.
+
+    Tukey (1960), A survey of sampling from contaminated distributions.
+
+    >>> Contaminated(mean=[0.5, 0.0], sigma=1.0, share=0.1, spread=3.0).second_moments
+    array([2.05, 1.8 ])
+    """
+    return mean + sigma * np.where(u < share, spread, 1.0) * w
 
 
 def problem_from_specification(specification: Mapping[str, Any]) -> Problem:
@@ -295,27 +431,35 @@ def problem_from_specification(specification: Mapping[str, Any]) -> Problem:
 
 # The compiled form: rewards of one round, a lane being a replication.
 
-REWARD = "void(float64, int64[::1], float64[::1], float64[::1], float32[::1], float64[:,::1], float64[::1])"
+REWARD = "void(float64, int64[::1], float64[::1], float64[:,::1], float32[::1], float64[:,::1], float64[::1])"
 
 
-def reward_lanes(t: float, arm: Any, pulls: Any, u: Any, w: Any, numbers: Any, out: Any) -> None:
-    """Rewards of the pulled arms; ``numbers`` has a row for each parameter and a column for each arm."""
+def reward_lanes(t: float, arm: Any, pulls: Any, uniform: Any, w: Any, numbers: Any, out: Any) -> None:
+    """Rewards of the pulled arms; ``numbers`` has a row for each parameter, in it the arms, or the arms × lanes."""
     for lane in range(out.size):
-        out[lane] = reward(t, pulls[lane], arm[lane], u[lane], np.float64(w[lane]), numbers)
+        u, v, w_lane = uniform[0, lane], uniform[1, lane], np.float64(w[lane])
+        out[lane] = reward(t, pulls[lane], arm[lane], u, v, w_lane, numbers, lane, out.size)
 
 
-def reward(t: float, pulls: float, arm: int, u: float, w: float, numbers: Any) -> float:
+def reward(
+    t: float, pulls: float, arm: int, u: float, v: float, w: float, numbers: Any, lane: int, lanes: int
+) -> float:
     """Stands in `reward_lanes` for the problem's formula."""
     raise NotImplementedError
 
 
-def compiled_reward(problem: Problem) -> tuple[Any, NDArray[np.float64]]:
-    """The problem's compiled rewards and the numbers they take: parameters × arms."""
-    parameters = [f"numbers[{i}, arm]" for i in range(len(problem.values))]
+def compiled_reward(problem: Problem, *others: Problem) -> tuple[Any, NDArray[np.float64]]:
+    """The compiled rewards and the numbers they take, of one problem for all lanes or of a problem for each."""
+    column = "arm * lanes + lane" if others else "arm"
+    parameters = [f"numbers[{i}, {column}]" for i in range(len(problem.values))]
     expression = f"formula({', '.join([*problem.family.inputs, *parameters])})"
     functions = {"formula": positional(problem.family.function)}
     subject = f"the problem {problem.family.name}"
     function = pointer(
-        subject, reward_lanes, REWARD, reward=define("reward", "t, pulls, arm, u, w, numbers", expression, functions)
+        subject,
+        reward_lanes,
+        REWARD,
+        reward=define("reward", "t, pulls, arm, u, v, w, numbers, lane, lanes", expression, functions),
     )
-    return function, np.array(list(problem.values.values()), dtype=np.float64)
+    numbers = np.array([list(each.values.values()) for each in (problem, *others)], dtype=np.float64)
+    return function, np.moveaxis(numbers, 0, -1).reshape(len(problem.values), -1)

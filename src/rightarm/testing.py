@@ -10,13 +10,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from rightarm.policies import Policy, policy
 from rightarm.problems import Problem, Uniform
 from rightarm.simulation import simulate
 from rightarm.simulation.engine import Run, Start
 
+F64 = NDArray[np.float64]
 ARMS, STATES, ROUNDS, REPLICATIONS, COMPILED_PULLS, CERTAIN = 5, 20, 300, 40, 64_000, 4.5
 
 
@@ -24,18 +25,25 @@ def check_policy(policy: Policy) -> None:
     """Check that ``policy`` scores every arm, treats arms alike, and runs live and compiled with the same law.
 
     - its scores are numbers, one for each arm, and relabelling the arms relabels them;
+    - what it explores are probabilities; if it says that its scores rise while an arm rests, they do;
     - the arm that `choose` takes live and the first arm of a simulation from the same state have the same law;
     - a simulation gives every arm a pull, and the same result for every number of lanes and threads.
     """
     random = np.random.default_rng(1)
     for _ in range(STATES):
-        pulls, means, z = 1 + random.integers(0, 1_000, ARMS), random.random(ARMS), random.gumbel(size=ARMS)
+        pulls, means, z = 1.0 + random.integers(0, 1_000, ARMS), random.random(ARMS), random.gumbel(size=ARMS)
         t, order = int(pulls.sum()) + 1, random.permutation(ARMS)
-        scores = policy.scores(t, pulls, means, z)
-        _require(bool(np.isfinite(scores).all()), f"{policy}: a score is not finite: {scores} at {pulls=}, {means=}")
-        relabelled = policy.scores(t, pulls[order], means[order], z[order])
+        memory = {name: random.random(ARMS) for name in policy.columns}
+        scores = policy.scores(t, pulls, means, z, memory)
+        _require(not np.isnan(scores).any(), f"{policy}: a score is not a number: {scores} at {pulls=}, {means=}")
+        _require(scores.max() < np.inf, f"{policy}: a score is infinite: {scores} at {pulls=}, {means=}")
+        moved = {name: column[order] for name, column in memory.items()}
+        relabelled = policy.scores(t, pulls[order], means[order], z[order], moved)
         _require(np.allclose(relabelled, scores[order], rtol=1e-12), f"{policy}: scores depend on the arms' order")
-    _check_choices(policy, random)
+        _check_floors(policy, t, pulls, means, memory)
+        _check_rising(policy, t, pulls, means, memory)
+    if policy.estimator == "mean":  # others cannot start from given means
+        _check_choices(policy, random)
     problem = Uniform(low=np.linspace(0.0, 0.4, ARMS), high=1.0)
     one, other = (
         simulate(policy, problem, horizon=ROUNDS, replications=REPLICATIONS, seed=1, lanes=lanes, workers=workers)
@@ -45,13 +53,26 @@ def check_policy(policy: Policy) -> None:
     _require(np.array_equal(one.pulls, other.pulls), f"{policy}: the result depends on lanes or threads")
 
 
+def _check_floors(policy: Policy, t: int, pulls: ArrayLike, means: ArrayLike, memory: dict[str, F64]) -> None:
+    floors = policy.floors(t, pulls, means, memory)
+    _require(bool((floors >= 0).all() and floors.sum() <= 1 + 1e-12), f"{policy}: what it explores is no law: {floors}")
+
+
+def _check_rising(policy: Policy, t: int, pulls: ArrayLike, means: ArrayLike, memory: dict[str, F64]) -> None:
+    if policy.family.rising:
+        now, later = (policy.scores(at, pulls, means, memory=memory) for at in (t, t + t // 10 + 1))
+        _require(bool((later >= now).all()), f"{policy}: a score falls while its arm rests: {now}, later {later}")
+
+
 def _check_choices(policy: Policy, random: np.random.Generator, draws: int = 20_000) -> None:
     """First choices from one state, live and simulated, arm by arm."""
     pulls, means = np.array([2, 5, 10, 20, 40]), np.array([0.3, 0.5, 0.45, 0.5, 0.4])
     t = int(pulls.sum()) + 1
-    live = np.bincount([policy.choose(t, pulls, means, random) for _ in range(draws)], minlength=ARMS)
+    memory = {name: random.random(ARMS) for name in policy.columns}
+    live = np.bincount([policy.choose(t, pulls, means, random, memory) for _ in range(draws)], minlength=ARMS)
+    problem = Uniform(low=[0.0] * ARMS, high=1.0)
     start = simulate(
-        policy, Uniform(low=[0.0] * ARMS, high=1.0), horizon=1, replications=draws, seed=2, pulls=pulls, means=means
+        policy, problem, horizon=1, replications=draws, seed=2, pulls=pulls, means=means, memory=memory or None
     )
     compiled = (start.pulls[0] - pulls).sum(axis=0)
     for arm in range(ARMS):
@@ -64,25 +85,48 @@ def _check_choices(policy: Policy, random: np.random.Generator, draws: int = 20_
 
 
 def check_problem(problem: Problem) -> None:
-    """Check that ``problem`` pays what its means say, live and compiled, over many pulls of every arm."""
+    """Check that ``problem`` pays what its moments say, live and compiled, over many pulls of every arm.
+
+    Where a second moment is infinite no sample can tell the mean, and rewards have to be finite numbers, no more.
+    """
     pulls, random = 100_000, np.random.default_rng(1)
     compiled = _compiled_means(problem)
+    spread = _check_second_moments(problem)
     for arm in range(problem.arms):
         inputs = {
             "t": np.arange(1.0, pulls + 1),
             "pulls": np.arange(1.0, pulls + 1),
             "arm": np.full(pulls, arm),
             "u": random.random(pulls),
+            "v": random.random(pulls),
             "w": random.standard_normal(pulls),
         }
         rewards = np.broadcast_to(np.asarray(problem.evaluate(inputs), dtype=float), pulls)
         _require(bool(np.isfinite(rewards).all()), f"{problem}: arm {arm} pays what is not a finite number")
+        if not np.isfinite(spread[arm]):
+            continue
         error = max(rewards.std() / math.sqrt(pulls), 1e-12 * (1 + abs(problem.means[arm])))
         said = f"its mean is said to be {problem.means[arm]}"
         z = (rewards.mean() - problem.means[arm]) / error
         _require(abs(z) < CERTAIN, f"{problem}: arm {arm} pays {rewards.mean()}, {said}")
         z = (compiled[arm] - problem.means[arm]) / (error * math.sqrt(pulls / COMPILED_PULLS))
         _require(abs(z) < CERTAIN, f"{problem}: arm {arm} pays {compiled[arm]} compiled, {said}")
+
+
+def _check_second_moments(problem: Problem) -> NDArray[np.float64]:
+    """The second moments that the problem claims, those checked that can be integrated; 0 where it claims none."""
+    if problem.family.second_moment is None:
+        return np.zeros(problem.arms)
+    claimed = problem.second_moments
+    _require(bool((claimed >= problem.means**2 * (1 - 1e-12)).all()), f"{problem}: a second moment below mean²")
+    if not problem.inputs & {"t", "pulls"}:
+        for arm in np.flatnonzero(np.isfinite(claimed)):
+            found, spread, certain = problem.quadrature(int(arm), power=2)
+            _require(
+                not certain or abs(claimed[arm] - found) <= 1e-3 * spread + 1e-12 * found,
+                f"{problem}: arm {arm} has the second moment {found}, it is said to be {claimed[arm]}",
+            )
+    return claimed
 
 
 def _compiled_means(problem: Problem) -> NDArray[np.float64]:

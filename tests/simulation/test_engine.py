@@ -51,13 +51,15 @@ def policy_noise(law: Law | None, replication: int, rounds: int, arms: int) -> l
     return noise
 
 
-def problem_luck(problem: ra.Problem, replication: int, rounds: int) -> Iterator[tuple[float, float]]:
-    """u of two words, then w of one, as far as the problem asks for them."""
-    per_round = 2 * ("u" in problem.inputs) + ("w" in problem.inputs)
+def problem_luck(problem: ra.Problem, replication: int, rounds: int) -> Iterator[tuple[float, float, float]]:
+    """u of two words, v of two, then w of one, as far as the problem asks for them."""
+    uniform = [name for name in ("u", "v") if name in problem.inputs]
+    per_round = 2 * len(uniform) + ("w" in problem.inputs)
     words = np.array(stream(replication, 1, rounds * per_round), np.uint32).reshape(rounds, per_round)
     normal = draws(Gaussian(), words[:, -1].copy()).tolist() if "w" in problem.inputs else [math.nan] * rounds
     for row, w in zip(words.tolist(), normal, strict=True):
-        yield naive.uniform_of(row[0], row[1]) if "u" in problem.inputs else math.nan, w
+        drawn = {name: naive.uniform_of(row[2 * i], row[2 * i + 1]) for i, name in enumerate(uniform)}
+        yield drawn.get("u", math.nan), drawn.get("v", math.nan), w
 
 
 def oracle_pulls(policy: PolicyCase, problem: ProblemCase, start: Start, rounds: int, replication: int) -> list[int]:

@@ -13,10 +13,10 @@ import naive
 import rightarm as ra
 from compiled import U32
 from naive import F64
-from rightarm.noise import Gaussian
-from rightarm.simulation.engine import Run, Start, compiled_law
-from rightarm.simulation.kernels import draw_words, fill_luck
-from rightarm.simulation.streams import ROLES, initial_state, initial_streams
+from rightarm.noise import Gaussian, compiled_law
+from rightarm.simulation.engine import Run, Start
+from rightarm.simulation.kernels import Streams, draw_words, fill_luck
+from rightarm.simulation.streams import ROLES, initial_state, initial_stream, initial_streams
 
 
 def first_words(state: U32, size: int) -> U32:
@@ -45,7 +45,7 @@ def test_the_generator_is_the_published_one() -> None:
     assert (first_words(state, 10) == np.array(published)[:, None]).all()
 
 
-@pytest.mark.parametrize("role", range(3), ids=ROLES)
+@pytest.mark.parametrize("role", range(3), ids=Streams._fields)
 def test_words_are_those_of_the_seed_tree(role: int) -> None:
     words = first_words(initial_streams(2017, 100, 32)[role], 50)
     for lane in (0, 9, 31):
@@ -64,9 +64,9 @@ def test_a_stream_goes_on_where_it_stopped() -> None:
 def test_no_two_streams_share_a_window() -> None:
     """The first 1,000 words of all roles of 2,000 replications: no pair of successive words occurs twice.
 
-    There are 6·10⁶ pairs of 64 bits, so two would be equal by chance with probability 10⁻⁶.
+    There are 8·10⁶ pairs of 64 bits, so two would be equal by chance with probability 2·10⁻⁶.
     """
-    streams = initial_streams(12345, 0, 2_000)
+    streams = [initial_stream(12345, role, 0, 2_000) for role in ROLES]
     words = np.concatenate([first_words(state, 1_000) for state in streams], axis=1).astype(np.uint64)
     pairs = np.sort((words[:-1] << np.uint64(32) | words[1:]).ravel())
     assert (np.diff(pairs) > 0).all()
@@ -81,7 +81,7 @@ def test_seeds_do_not_collide() -> None:
         for replication in (*range(20), 2**31)
         for role in ROLES
     }
-    assert len(states) == len(seeds) * 21 * 3
+    assert len(states) == len(seeds) * 21 * len(ROLES)
 
 
 def correlations(x: F64, y: F64) -> F64:
@@ -97,7 +97,7 @@ def check_correlations(z: F64) -> None:
     assert abs((z**2).sum() - z.size) / math.sqrt(2 * z.size) < 4.5
 
 
-@pytest.mark.parametrize("role", range(3), ids=ROLES)
+@pytest.mark.parametrize("role", range(3), ids=Streams._fields)
 def test_words_are_uncorrelated(role: int) -> None:
     """Along a stream at several lags, between all pairs of 64 replications."""
     u = first_words(initial_streams(8, 0, 64)[role], 50_000) / 2.0**32
@@ -122,9 +122,9 @@ def test_bits_are_fair() -> None:
 def luck(rounds: int, lanes: int) -> F64:
     """The simulator's uniform numbers."""
     state, words = initial_streams(4, 0, lanes).problem, np.empty((rounds, 2, lanes), np.uint32)
-    u, w = np.empty((rounds, lanes)), np.empty((rounds, lanes), np.float32)
-    fill_luck(rounds, state, compiled_law(Gaussian()), True, False, words, u, w)
-    return u
+    uniform, w = np.empty((rounds, 2, lanes)), np.empty((rounds, lanes), np.float32)
+    fill_luck(rounds, state, compiled_law(Gaussian()), True, False, False, words, uniform, w)
+    return uniform[:, 0]
 
 
 def test_uniform_numbers() -> None:

@@ -10,24 +10,40 @@ from rightarm.policies.boltzmann import (
     schedule,
     two_phase,
 )
-from rightarm.policies.gumbel import BoltzmannGumbel
+from rightarm.policies.exponential import EXP3, EXP3PlusPlus, SoftMix
+from rightarm.policies.greedy import EpsilonGreedy, ExploreThenCommit, decreasing
+from rightarm.policies.gumbel import BoltzmannGumbel, PerturbedMean
+from rightarm.policies.kl import KLMS, KLUCB, GaussianKLUCB
 from rightarm.policies.maillard import Maillard
 from rightarm.policies.policy import Policy, policy
-from rightarm.policies.thompson import GaussianThompson
-from rightarm.policies.ucb import MOSS, UCB, UCB1, AnytimeMOSS
+from rightarm.policies.thompson import BetaThompson, GaussianThompson
+from rightarm.policies.ucb import MOSS, UCB, UCB1, AnytimeMOSS, RobustUCB, UCBImproved
 
 __all__ = [
+    "EXP3",
+    "KLMS",
+    "KLUCB",
     "MOSS",
     "UCB",
     "UCB1",
     "AnytimeMOSS",
+    "BetaThompson",
     "Boltzmann",
     "BoltzmannGumbel",
+    "EXP3PlusPlus",
+    "EpsilonGreedy",
+    "ExploreThenCommit",
+    "GaussianKLUCB",
     "GaussianThompson",
     "Maillard",
+    "PerturbedMean",
     "Policy",
+    "RobustUCB",
     "Schedule",
+    "SoftMix",
+    "UCBImproved",
     "constant",
+    "decreasing",
     "glie",
     "inverse_log",
     "inverse_sqrt",

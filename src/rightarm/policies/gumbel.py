@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
 from rightarm.formula import Positive
-from rightarm.noise import Gumbel
+from rightarm.noise import Gumbel, Law
 from rightarm.policies.policy import policy
 
 
 @policy(noise=Gumbel())
-def BoltzmannGumbel(pulls, mean, z, *, C: Positive, location: float = np.euler_gamma):
+def BoltzmannGumbel(
+    pulls,
+    mean,
+    z,
+    *,
+    C: Positive,
+    location: float = np.euler_gamma,
+    estimator: Literal["mean", "catoni"] = "mean",
+):
     """Perturb each arm's mean by Gumbel noise whose scale shrinks with the arm's own pulls.
 
     I = arg max_i { μ̂_i + β_i Z_i },  β_i = √(C² / N_i),  Z_i Gumbel with the given location.
@@ -18,6 +28,9 @@ def BoltzmannGumbel(pulls, mean, z, *, C: Positive, location: float = np.euler_g
     The paper's "standard" Gumbel law has the CDF exp(−e^(−x+γ)), that is location +γ, and its theorems are stated for
     that; it is the default. The location does not cancel: it is a bonus of location·C/√N. Location 0 is everybody
     else's standard Gumbel law, −γ has mean zero. C = σ for σ²-subgaussian rewards: 1/2 for rewards in [0, 1].
+
+    For heavy tails, ``estimator="catoni"`` takes for μ̂_i Catoni's estimate β_i Σ_s ψ(X_s / (β_i N_i)) with the same C,
+    the root of a bound on the second moment (`CatoniEstimator`; section 4 and Theorem 6).
 
     Cesa-Bianchi, Gentile, Lugosi, Neu: Boltzmann Exploration Done Right, NeurIPS 2017, equation (6) and Theorem 4.
 
@@ -27,3 +40,20 @@ def BoltzmannGumbel(pulls, mean, z, *, C: Positive, location: float = np.euler_g
     """
     beta = C / np.sqrt(pulls)
     return mean + beta * (location + z)
+
+
+@policy
+def PerturbedMean(pulls, mean, z, *, noise: Law, scale: Positive = 1.0):
+    """Perturb each arm's mean by noise of any law, whose scale shrinks with the arm's own pulls.
+
+    I = arg max_i { μ̂_i + scale/√N_i · Z_i },  Z_i of the given law.
+
+    Boltzmann–Gumbel exploration with location 0 is ``noise=Gumbel()``. Kim and Tewari: On the Optimality of
+    Perturbations in Stochastic and Adversarial Multi-armed Bandit Problems, NeurIPS 2019 (arXiv 1902.00610).
+
+    >>> import rightarm as ra
+    >>> policy = ra.PerturbedMean(ra.noise.Exponential(), scale=0.5)
+    >>> policy.scores(round=5, pulls=[1, 4], means=[0.2, 0.5], z=[1.0, 1.0])
+    array([0.7 , 0.75])
+    """
+    return mean + scale / np.sqrt(pulls) * z

@@ -1,23 +1,29 @@
-"""What a policy is: a formula for a score, and the noise that it asks for. The arm with the largest score is pulled."""
+"""What a policy is: a formula for a score, and the noise that it asks for. The arm with the largest score is pulled.
+
+Some policies need two things more, each of them a formula as well: probabilities with which arms are explored whatever
+their scores are (``explore``), and columns that an arm remembers besides its pulls and its mean (``learn``).
+"""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rightarm.compile import pointer
-from rightarm.formula import Family, Formula, check_count, define, program
-from rightarm.noise import Law
-from rightarm.policies.tracing import Line, Time, keeps_form
+from rightarm.formula import Family, Formula, check_count
+from rightarm.noise import Gumbel, Law
+from rightarm.policies.tracing import Line, Shifted, Time, keeps_form
 
 FAR = 2.0**40  # z at which a scale is read off: far enough that the location's rounding does not reach it
 PROBE_ROUND = 100.0  # of the made-up state at which a formula's operations are followed
 EARLY, LATE = 1.0, 2.0**40  # rounds between which a clock runs from 0 to 1
-PER_ROUND = frozenset({"t", "arms"})  # what is the same for all arms and replications of a round
+STATISTICS = frozenset({"pulls", "mean", "best", "worst"})  # what is not known of an arm before its first pull
+
+F64 = NDArray[np.float64]
+Memory = Mapping[str, ArrayLike]
 
 
 class Policy(Formula):
@@ -32,16 +38,60 @@ class Policy(Formula):
         "worst": "the smallest mean of all arms",
         "arms": "the number of arms",
     }
+    OPTIONS: ClassVar[frozenset[str]] = frozenset({"noise", "estimator"})
 
     family: PolicyFamily
 
     @property
     def noise(self) -> Law | None:
         """The law of z, or None for a policy that draws nothing."""
-        return self.family.noise
+        law: Law | None = self.values.get("noise", self.family.noise)
+        return law
 
-    def scores(self, round: int, pulls: ArrayLike, means: ArrayLike, z: ArrayLike = 0.0) -> NDArray[np.float64]:
-        """The score of every arm, by NumPy; every arm must have been pulled.
+    @property
+    def estimator(self) -> str:
+        """How an arm's mean is estimated: "mean", or "catoni" with the policy's C as its scale."""
+        return str(self.values.get("estimator", "mean"))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of what an arm remembers besides its pulls and its mean; all start at zero."""
+        return self.family.columns
+
+    @functools.cached_property
+    def explore(self) -> Part | None:
+        """The probability with which an arm is explored, whatever its score is."""
+        return None if self.family.explore is None else self._part(self.family.explore)
+
+    @functools.cached_property
+    def learn(self) -> dict[str, Part]:
+        """The next value of each column of a pulled arm."""
+        return {name: self._part(family) for name, family in self.family.learn.items()}
+
+    def _part(self, family: Family) -> Part:
+        return Part(family, {parameter.name: self.values[parameter.name] for parameter in family.parameters})
+
+    @functools.cached_property
+    def decision_inputs(self) -> frozenset[str]:
+        """All that a decision depends on."""
+        return self.inputs | (frozenset() if self.explore is None else self.explore.inputs)
+
+    @property
+    def needs_pulls(self) -> bool:
+        """Whether every arm must be pulled once before the formula can be used."""
+        return bool(self.decision_inputs & STATISTICS)
+
+    @functools.cached_property
+    def weighted(self) -> bool:
+        """Whether it learns from the probability of the decision."""
+        return any("probability" in part.inputs for part in self.learn.values())
+
+    # One live decision.
+
+    def scores(
+        self, round: int, pulls: ArrayLike, means: ArrayLike, z: ArrayLike = 0.0, memory: Memory | None = None
+    ) -> F64:
+        """The score of every arm, by NumPy; every arm must have been pulled, if the formula asks for pulls or means.
 
         >>> from rightarm import UCB
         >>> UCB(C=1.0).scores(round=3, pulls=[1, 1], means=[0.0, 1.0]).round(3)
@@ -49,16 +99,27 @@ class Policy(Formula):
         """
         pulls, means = check_statistics(pulls, means)
         check_count("round", round)
-        if not pulls.all():
+        if self.needs_pulls and not pulls.all():
             raise ValueError(f"pulls must be at least 1 for every arm, got {pulls.tolist()}")
-        return self._scores(float(round), pulls, means, z, means.size)
+        noise = np.asarray(z, dtype=float)
+        return self._evaluated(self, float(round), pulls, means, noise, check_memory(self.columns, memory, means.size))
 
-    def _scores(self, t: float, pulls: ArrayLike, means: ArrayLike, z: ArrayLike, arms: int) -> NDArray[np.float64]:
-        pulls, means = np.asarray(pulls, dtype=float), np.asarray(means, dtype=float)
-        inputs = _inputs(t, pulls, means, np.asarray(z, dtype=float), arms, means.max(), means.min())
-        return np.broadcast_to(np.asarray(self.evaluate(inputs), dtype=float), means.shape)
+    def floors(self, round: int, pulls: ArrayLike, means: ArrayLike, memory: Memory | None = None) -> F64:
+        """The probability with which each arm is explored, whatever its score is: its `explore` formula, or zero."""
+        pulls, means = check_statistics(pulls, means)
+        columns = check_memory(self.columns, memory, means.size)
+        if self.explore is None:
+            return np.zeros(means.size)
+        return self._evaluated(self.explore, float(check_count("round", round)), pulls, means, 0.0, columns)
 
-    def choose(self, round: int, pulls: ArrayLike, means: ArrayLike, random: np.random.Generator) -> int:
+    def choose(
+        self,
+        round: int,
+        pulls: ArrayLike,
+        means: ArrayLike,
+        random: np.random.Generator,
+        memory: Memory | None = None,
+    ) -> int:
         """The arm for one live decision: the first that was never pulled, else the largest score, ties broken fairly.
 
         >>> from rightarm import UCB
@@ -68,14 +129,45 @@ class Policy(Formula):
         pulls, means = check_statistics(pulls, means)
         if not isinstance(random, np.random.Generator):
             raise TypeError(f"random must be a numpy.random.Generator, got {random!r}")
-        t = float(check_count("round", round))
-        if not pulls.all():
+        check_count("round", round)
+        if self.needs_pulls and not pulls.all():
             return int(np.argmin(pulls > 0))
+        if self.explore is not None:
+            heights = np.cumsum(self.floors(round, pulls, means, memory))
+            explored = int(np.searchsorted(heights, random.random(), side="right"))
+            if explored < means.size:
+                return explored
         z = np.zeros(means.size) if self.noise is None else self.noise.sample(random, means.size)
-        scores = self._scores(t, pulls, means, z, means.size)
+        scores = self.scores(round, pulls, means, z, memory)
         if np.isnan(scores).any():
             raise ValueError(f"{self!r}: a score is not a number: {scores.tolist()}")
         return int(random.choice(np.flatnonzero(scores == scores.max())))
+
+    def learned(
+        self, round: int, pulls: int, mean: float, reward: float, memory: Memory, arms: int, probability: float = 1.0
+    ) -> dict[str, float]:
+        """The columns of an arm after a pull: ``pulls`` and ``mean`` are those after it, ``memory`` from before it.
+
+        ``probability`` is that of the decision, as it was when the decision was made.
+
+        >>> from rightarm import EXP3
+        >>> EXP3(gamma=0.1).learned(5, pulls=2, mean=0.5, reward=1.0, memory={"gain": 3.0}, arms=2, probability=0.25)
+        {'gain': 7.0}
+        """
+        inputs = _inputs(float(round), float(pulls), mean, 0.0, arms, mean, mean)
+        inputs |= {"reward": reward, "probability": probability, **memory}
+        return {name: float(part.evaluate(inputs)) for name, part in self.learn.items()}
+
+    def _evaluated(
+        self, formula: Formula, t: Any, pulls: F64, means: F64, z: Any, columns: Mapping[str, Any], arms: int = 0
+    ) -> F64:
+        """A formula of this policy for some arms; ``arms`` is how many there are in all, if not just these."""
+        inputs = _inputs(t, pulls, means, z, arms or means.size, means.max(), means.min())
+        for name, column in columns.items():
+            inputs |= {name: column, f"best_{name}": np.max(column), f"worst_{name}": np.min(column)}
+        return np.broadcast_to(np.asarray(formula.evaluate(inputs), dtype=float), means.shape)
+
+    # The form of the score, which the simulator makes use of.
 
     @functools.cached_property
     def affine(self) -> bool:
@@ -83,22 +175,27 @@ class Policy(Formula):
         return keeps_form(lambda: self._scores_of(PROBE_ROUND, Line()))
 
     @functools.cached_property
+    def shifted(self) -> bool:
+        """Whether the score is location + z with Gumbel noise: then P[I = i] ∝ exp(location_i)."""
+        return isinstance(self.noise, Gumbel) and keeps_form(lambda: self._scores_of(PROBE_ROUND, Shifted()), Shifted)
+
+    @functools.cached_property
     def steady(self) -> bool:
         """Whether, besides, location and scale of an arm change only when the arm is pulled.
 
         The formula says so itself: it asks for neither the round nor the other arms.
         """
-        return self.noise is not None and self.inputs <= {"pulls", "mean", "z", "arms"} and self.affine
+        return self.inputs <= {"pulls", "mean", "z", "arms", *self.columns} and self.affine
 
     @functools.cached_property
     def clocked(self) -> bool:
         """Whether the score, without noise, is location + scale·clock(t) with one clock for all arms, as UCB's is."""
-        if self.noise is not None or not {"t"} < self.inputs <= {"t", "pulls", "mean", "arms"}:
+        if self.noise is not None or not {"t"} < self.inputs <= {"t", "pulls", "mean", "arms", *self.columns}:
             return False
         if not keeps_form(lambda: self._scores_of(Time(), 0.0)):
             return False
         with np.errstate(all="ignore"):
-            span = self.location_and_scale(np.ones(1), np.zeros(1), arms=2)[1]
+            span = self.location_and_scale(np.ones(1), np.zeros(1), dict.fromkeys(self.columns, np.zeros(1)), arms=2)[1]
         return bool(np.isfinite(span).all() and span.all())  # or the reference arm does not show the clock
 
     @property
@@ -106,25 +203,50 @@ class Policy(Formula):
         """Whether a round costs one product for each arm, its location and scale being kept between pulls."""
         return self.steady or self.clocked
 
+    @property
+    def lazy(self) -> bool:
+        """Whether only those arms need to be looked at whose score may be the largest by what it was, or will be."""
+        return self.family.rising and not self.by_arm
+
     def _scores_of(self, t: Any, z: Any) -> Any:
         """The formula at a made-up state, for stand-ins."""
         means = np.array([0.25, 0.5])
-        return self.evaluate(_inputs(t, np.array([3.0, 5.0]), means, z, arms=2, best=0.5, worst=0.25))
+        inputs = _inputs(t, np.array([3.0, 5.0]), means, z, arms=2, best=0.5, worst=0.25)
+        for name in self.columns:
+            inputs |= {name: np.array([0.5, 0.75]), f"best_{name}": 0.75, f"worst_{name}": 0.5}
+        return self.evaluate(inputs)
 
-    def location_and_scale(
-        self, pulls: NDArray[np.float64], means: NDArray[np.float64], arms: int
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def location_and_scale(self, pulls: F64, means: F64, columns: Mapping[str, F64], arms: int) -> tuple[F64, F64]:
         """Location and scale of a steady or clocked policy's scores, by NumPy."""
         z, unit = (FAR, FAR) if self.steady else (0.0, 1.0)
-        location = self._scores(EARLY, pulls, means, 0.0, arms)
-        return location, (self._scores(LATE, pulls, means, z, arms) - location) / unit
+        location = self._evaluated(self, EARLY, pulls, means, 0.0, columns, arms)
+        return location, (self._evaluated(self, LATE, pulls, means, z, columns, arms) - location) / unit
+
+
+class Part(Formula):
+    """A formula that belongs to a policy beside its score, with some of the policy's parameters."""
+
+    INPUTS: ClassVar[dict[str, str]] = {name: text for name, text in Policy.INPUTS.items() if name != "z"}
+
+
+class Lesson(Part):
+    """The next value of a column, after a pull of the arm."""
+
+    INPUTS: ClassVar[dict[str, str]] = {
+        "t": "the round, counted from 1",
+        "pulls": "how often the arm was pulled, this pull included",
+        "mean": "the mean of the arm's rewards, this one included",
+        "arms": "the number of arms",
+        "reward": "the reward",
+        "probability": "the probability that the decision had",
+    }
 
 
 def _inputs(t: Any, pulls: Any, mean: Any, z: Any, arms: int, best: Any, worst: Any) -> dict[str, Any]:
     return {"t": t, "pulls": pulls, "mean": mean, "z": z, "best": best, "worst": worst, "arms": float(arms)}
 
 
-def check_statistics(pulls: ArrayLike, means: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def check_statistics(pulls: ArrayLike, means: ArrayLike) -> tuple[F64, F64]:
     """Pulls and means as arrays, or an error that says what is wrong with them."""
     pulls, means = np.asarray(pulls, dtype=float), np.asarray(means, dtype=float)
     if pulls.ndim != 1 or pulls.shape != means.shape or not pulls.size:
@@ -136,32 +258,94 @@ def check_statistics(pulls: ArrayLike, means: ArrayLike) -> tuple[NDArray[np.flo
     return pulls, means
 
 
-class PolicyFamily(Family):
-    """A policy's formula together with the law of its noise."""
+def check_memory(columns: Sequence[str], memory: Memory | None, arms: int) -> dict[str, F64]:
+    """The columns that a policy remembers as arrays, zeros if nothing is given, or an error that says what is wrong."""
+    given = dict.fromkeys(columns, np.zeros(arms)) if memory is None else memory
+    if set(given) != set(columns):
+        raise ValueError(f"memory must have the columns {', '.join(columns) or '(none)'}, got {list(given)}")
+    checked = {name: np.asarray(given[name], dtype=float) for name in columns}
+    for name, column in checked.items():
+        if column.shape != (arms,) or not np.isfinite(column).all():
+            raise ValueError(f"memory[{name!r}] must be {arms} finite numbers, one per arm, got {column.tolist()}")
+    return checked
 
-    def __init__(self, function: Callable[..., Any], noise: Law | None) -> None:
-        super().__init__(function, Policy)
+
+class PolicyFamily(Family):
+    """A policy's formula together with the law of its noise, what it explores and what it learns."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        noise: Law | None,
+        explore: Callable[..., Any] | None,
+        learn: Mapping[str, Callable[..., Any]],
+        rising: bool,
+    ) -> None:
+        self.columns = tuple(learn)
+        extremes = [f"{end}_{name}" for name in self.columns for end in ("best", "worst")]
+        super().__init__(function, Policy, columns=(*self.columns, *extremes))
         if noise is not None and not isinstance(noise, Law):
             raise TypeError(f"noise must be a law such as Gumbel() or Gaussian(), got {noise!r}")
-        if ("z" in self.inputs) != (noise is not None):
+        given = noise is not None or any(parameter.name == "noise" for parameter in self.parameters)
+        if ("z" in self.inputs) != given:
             raise TypeError(f"{self.name}: the formula asks for z if and only if noise is given, got noise={noise!r}")
-        self.noise = noise
+        self.noise, self.rising = noise, rising
+        self.explore = None if explore is None else Family(explore, Part, columns=(*self.columns, *extremes))
+        self.learn = {name: Family(lesson, Lesson, columns=self.columns) for name, lesson in learn.items()}
+        self._check_parts()
+
+    def _check_parts(self) -> None:
+        parts = {"explore": self.explore, **{f"learn[{name!r}]": lesson for name, lesson in self.learn.items()}}
+        for place, part in parts.items():
+            for parameter in () if part is None else part.parameters:
+                if parameter.name not in {own.name for own in self.parameters}:
+                    raise TypeError(
+                        f"{self.name}: {place} asks for a parameter {parameter.name!r} that it does not have"
+                    )
+        weighs = any("probability" in lesson.inputs for lesson in self.learn.values())
+        if weighs and not isinstance(self.noise, Gumbel):
+            raise TypeError(
+                f"{self.name}: learn asks for probability, which is known for scores location + Gumbel z only"
+            )
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        return (self.function, self.noise)
+        explore = None if self.explore is None else self.explore.function
+        return (self.function, self.noise, explore, tuple((n, f.function) for n, f in self.learn.items()), self.rising)
 
 
 @overload
 def policy(function: Callable[..., Any]) -> PolicyFamily: ...
 @overload
-def policy(*, noise: Law | None = None) -> Callable[[Callable[..., Any]], PolicyFamily]: ...
-def policy(function: Callable[..., Any] | None = None, *, noise: Law | None = None) -> Any:
+def policy(
+    *,
+    noise: Law | None = None,
+    explore: Callable[..., Any] | None = None,
+    learn: Mapping[str, Callable[..., Any]] | None = None,
+    rising: bool = False,
+) -> Callable[[Callable[..., Any]], PolicyFamily]: ...
+def policy(
+    function: Callable[..., Any] | None = None,
+    *,
+    noise: Law | None = None,
+    explore: Callable[..., Any] | None = None,
+    learn: Mapping[str, Callable[..., Any]] | None = None,
+    rising: bool = False,
+) -> Any:
     """Make a policy from one formula; live and compiled, with nothing else to write.
 
     The formula may ask for ``t`` (the round, counted from 1), ``pulls`` and ``mean`` of the arm, ``z`` (fresh noise,
     one draw for every arm and round), ``best`` and ``worst`` (the largest and smallest mean of all arms) and ``arms``
     (their number). Its parameters stand behind a ``*``; annotations such as `Positive` or ``int`` check them.
+
+    - ``explore``: a formula for the probability with which an arm is pulled whatever the scores are; with what is left
+      of 1, the largest score decides.
+    - ``learn``: for each column that an arm is to remember, a formula for its next value, when the arm was pulled; it
+      may ask for ``reward``, ``probability`` (of the decision, when it was made), ``t``, ``pulls``, ``mean``, ``arms``
+      and all columns. The score may ask for the columns by their names, and for ``best_<name>`` and ``worst_<name>``,
+      the largest and the smallest of all arms. All start at zero.
+    - ``rising``: the score of an arm that is not pulled never falls. The simulator then leaves out arms that cannot
+      win.
 
     >>> import numpy as np, rightarm as ra
     >>> @ra.policy(noise=ra.noise.Gumbel())
@@ -169,101 +353,12 @@ def policy(function: Callable[..., Any] | None = None, *, noise: Law | None = No
     ...     return mean + C / np.sqrt(pulls + np.log(t)) * z
     >>> cautious(C=0.5)
     cautious(C=0.5)
+    >>> @ra.policy(learn={"largest": lambda largest, reward: np.maximum(largest, reward)})
+    ... def hopeful(pulls, largest):
+    ...     return largest / np.sqrt(pulls)
+    >>> hopeful().scores(round=9, pulls=[4, 1], means=[0.5, 0.5], memory={"largest": [1.0, 0.75]})
+    array([0.5 , 0.75])
     """
     if function is None:
-        return functools.partial(policy, noise=noise)
-    return PolicyFamily(function, noise)
-
-
-# The compiled forms. `common` and `score` are made from the formula; the loops are the same for all.
-
-SCORE = (
-    "void(float64, float64, float64[:,::1], float64[:,::1], float32[:,::1], float64[::1], float64[::1], float64[::1],"
-    " float64[:,::1])"
-)
-AFFINE = "void(float64, float64, float64, float64[::1], float64[::1], float64[::1], float64[::1], float64[::1])"
-
-
-def score_block(
-    t: float, arms: float, pulls: Any, mean: Any, z: Any, best: Any, worst: Any, numbers: Any, out: Any
-) -> None:
-    """Scores of a block of arms × lanes; a row of it is one arm in all replications."""
-    p = common(t, arms, numbers)
-    for k in range(out.shape[0]):
-        for lane in range(out.shape[1]):
-            out[k, lane] = score(
-                t, pulls[k, lane], mean[k, lane], np.float64(z[k, lane]), best[lane], worst[lane], arms, p
-            )
-
-
-def affine_lanes(
-    early: float, late: float, arms: float, pulls: Any, mean: Any, numbers: Any, location: Any, scale: Any
-) -> None:
-    """Location and scale of one arm's score in all replications; either z or the round makes the difference."""
-    p, q, z = common(early, arms, numbers), common(late, arms, numbers), FAR
-    for lane in range(location.size):
-        at_early = score(early, pulls[lane], mean[lane], 0.0, 0.0, 0.0, arms, p)
-        at_late = score(late, pulls[lane], mean[lane], z, 0.0, 0.0, arms, q)
-        location[lane] = at_early
-        scale[lane] = (at_late - at_early) * unit()
-
-
-def common(t: float, arms: float, numbers: Any) -> tuple[float, ...]:
-    """Stands in the templates for the parameters' values in round t."""
-    raise NotImplementedError
-
-
-def score(
-    t: float, pulls: float, mean: float, z: float, best: float, worst: float, arms: float, p: tuple[float, ...]
-) -> float:
-    """Stands in the templates for the policy's formula."""
-    raise NotImplementedError
-
-
-def unit() -> float:
-    """Stands in `affine_lanes` for one over the distance between its two readings."""
-    raise NotImplementedError
-
-
-def _check_arm_by_arm(policy: Policy) -> None:
-    """An arm's score must be its own: compiled code sees one arm at a time, where a sum over arms is a sum over one."""
-    random = np.random.default_rng(20170529)
-    pulls, means, z = 1.0 + random.integers(0, 20, 4), random.random(4), random.random(4)
-
-    def scores(of: slice) -> NDArray[np.float64]:
-        inputs = _inputs(PROBE_ROUND, pulls[of], means[of], z[of], pulls.size, means.max(), means.min())
-        return np.broadcast_to(np.asarray(policy.evaluate(inputs), dtype=float), means[of].shape)
-
-    with np.errstate(all="ignore"):
-        together, again = scores(slice(None)), scores(slice(None))
-        alone = np.concatenate([scores(slice(i, i + 1)) for i in range(pulls.size)])
-    if not np.array_equal(together, again, equal_nan=True):
-        raise TypeError(f"{policy.family.name} gives another score each time; ask for noise by name instead")
-    if not np.allclose(together, alone, rtol=1e-9, equal_nan=True):
-        raise TypeError(
-            f"{policy.family.name} mixes the arms in a sum, mean or maximum, which cannot be compiled: "
-            f"ask for t (the pulls of all arms and one), best, worst or arms instead"
-        )
-
-
-def compiled_policy(policy: Policy) -> tuple[Any, Any, NDArray[np.float64]]:
-    """The policy's compiled scores, its compiled locations and scales, and the numbers that both take.
-
-    They are the same functions for all values of the parameters. A policy needs one of the two; the other is a blank.
-    """
-    _check_arm_by_arm(policy)
-    parts = program(policy, PER_ROUND)
-    values = "".join(f"{value}, " for value in parts.common)
-    made = {
-        "common": define("common", "t, arms, numbers", f"({values})", parts.functions),
-        "score": define("score", "t, pulls, mean, z, best, worst, arms, p", parts.expression, parts.functions),
-    }
-    blank = {
-        "common": define("common", "t, arms, numbers", "()", {}),
-        "score": define("score", "t, pulls, mean, z, best, worst, arms, p", "0.0", {}),
-    }
-    per_unit = define("unit", "", f"{1 / FAR}" if policy.steady else "1.0", {})
-    subject = f"the policy {policy.family.name}"
-    scores = pointer(subject, score_block, SCORE, **(blank if policy.by_arm else made))
-    affine = pointer(subject, affine_lanes, AFFINE, unit=per_unit, **(made if policy.by_arm else blank))
-    return scores, affine, np.array(parts.numbers, dtype=float)
+        return functools.partial(policy, noise=noise, explore=explore, learn=learn, rising=rising)
+    return PolicyFamily(function, noise, explore, learn or {}, rising)

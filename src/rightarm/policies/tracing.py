@@ -51,6 +51,18 @@ class Line(Traced):
         return self
 
 
+class Shifted(Traced):
+    """location + z, the location free of z."""
+
+    def apply(self, ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Traced:
+        traced = [isinstance(x, Traced) for x in inputs]
+        added = ufunc is np.add and sum(traced) == 1
+        reduced = ufunc is np.subtract and traced == [True, False]
+        if not added and not reduced and ufunc is not np.positive:
+            raise NotOfThisForm(ufunc.__name__)
+        return self
+
+
 class Time(Traced):
     """A function of the round alone."""
 
@@ -84,11 +96,13 @@ class Sum(Traced):
         return self
 
 
-def keeps_form(formula: Callable[[], Any]) -> bool:
-    """Whether a formula called with stand-ins comes to its end; what it gives may not depend on them at all."""
+def keeps_form(formula: Callable[[], Any], form: type = object) -> bool:
+    """Whether a formula called with stand-ins comes to its end, and with a value of ``form``.
+
+    Without ``form``, what it gives may not depend on the stand-ins at all.
+    """
     try:
         with np.errstate(all="ignore"):
-            formula()
+            return isinstance(formula(), form)
     except (TypeError, IndexError):  # IndexError: a stand-in as the index of a table
         return False
-    return True

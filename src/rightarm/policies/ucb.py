@@ -53,7 +53,7 @@ def MOSS(pulls, mean, arms, *, horizon: Count):
     return mean + np.sqrt(np.maximum(0.0, np.log(horizon / (arms * pulls))) / pulls)
 
 
-@policy
+@policy(rising=True)
 def AnytimeMOSS(t, pulls, mean, arms):
     """MOSS with the round in place of the horizon, which it need not know.
 
@@ -67,3 +67,75 @@ def AnytimeMOSS(t, pulls, mean, arms):
     array([1.045, 0.5  ])
     """
     return mean + np.sqrt(np.maximum(0.0, np.log(t / (arms * pulls))) / pulls)
+
+
+def truncated_sum(t, pulls, total, reward, *, u):
+    """Add a reward unless it is larger than √(u N / log t²)."""
+    return total + np.where(np.abs(reward) * np.sqrt(2 * np.log(t)) <= np.sqrt(u * pulls), reward, 0.0)
+
+
+@policy(learn={"total": truncated_sum})
+def RobustUCB(t, pulls, total, *, u: Positive):
+    """An upper confidence bound on a truncated mean, for rewards of which only the second moment is known to be ≤ u.
+
+    I = arg max_i { Σ_s X_s 1{|X_s| ≤ √(u s / log t²)} / N_i + 4 √(u log t² / N_i) },  s = 1 ... N_i
+
+    With the truncated mean and ε = 1. A reward is truncated by the t of its own round, not anew in each later one, so
+    that a pull costs the same however many there were. Bubeck, Cesa-Bianchi, Lugosi: Bandits with Heavy Tail, IEEE
+    Transactions on Information Theory 59, 2013.
+
+    >>> import rightarm as ra
+    >>> state = dict(round=9, pulls=[4, 4], means=[0.25, 0.5], memory={"total": [1.0, 2.0]})
+    >>> ra.RobustUCB(u=0.25).scores(**state).round(3)
+    array([2.346, 2.596])
+    """
+    return total / pulls + 4 * np.sqrt(2 * u * np.log(t) / pulls)
+
+
+OFFSET = 64.0  # more than rewards in [0, 1] and their confidence can reach
+
+
+def pulls_at_end(phases, horizon):
+    """n_m = ⌈2 log(T Δ̃²) / Δ̃²⌉ with Δ̃ = 2^−m, the arm's pulls when phase m ends; the last phase has no end."""
+    squared = 0.25**phases
+    end = np.ceil(2 * np.log(np.maximum(horizon * squared, np.e)) / squared)
+    return np.where(horizon * squared >= np.e, end, np.inf)
+
+
+def next_phase(pulls, phases, *, horizon):
+    """Count a phase when the arm has had its pulls."""
+    return phases + np.where(pulls >= pulls_at_end(phases, horizon), 1.0, 0.0)
+
+
+def pulls_then(pulls, phases, ended, *, horizon):
+    """The arm's pulls at the end of its last phase."""
+    return np.where(pulls >= pulls_at_end(phases, horizon), pulls, ended)
+
+
+def mean_then(pulls, mean, phases, mark, *, horizon):
+    """The arm's mean at the end of its last phase, with an offset by which a later phase has the larger one."""
+    return np.where(pulls >= pulls_at_end(phases, horizon), OFFSET * (phases + 1) + mean, mark)
+
+
+def reach_then(pulls, mean, phases, reach, *, horizon):
+    """The same for the mean and twice its confidence radius: what the largest mean must not exceed."""
+    radius = np.sqrt(np.log(np.maximum(horizon * 0.25**phases, 1.0)) / (2 * pulls))
+    return np.where(pulls >= pulls_at_end(phases, horizon), OFFSET * (phases + 1) + mean + 2 * radius, reach)
+
+
+@policy(learn={"phases": next_phase, "ended": pulls_then, "mark": mean_then, "reach": reach_then})
+def UCBImproved(pulls, ended, reach, best_mark, *, horizon: Count):
+    """Pull all arms equally often, and after every phase eliminate those that are worse than the best by confidence.
+
+    Phase m ends when all arms left have n_m = ⌈2 log(T Δ̃²)/Δ̃²⌉ pulls, Δ̃ = 2^−m; eliminated is then every arm with
+    μ̂_i + r < max_j μ̂_j − r,  r = √(log(T Δ̃²) / (2 n_m)).
+
+    For rewards in [0, 1]. Auer and Ortner: UCB Revisited: Improved Regret Bounds for the Stochastic Multi-Armed Bandit
+    Problem, Periodica Mathematica Hungarica 61, 2010.
+
+    >>> import rightarm as ra
+    >>> ra.UCBImproved(horizon=1_000).scores(round=9, pulls=[3, 5], means=[0.25, 0.5])
+    array([-3., -5.])
+    """
+    # An arm that was not eliminated has been pulled again before another one ends its next phase.
+    return np.where((pulls == ended) & (reach < best_mark), -np.inf, -pulls)

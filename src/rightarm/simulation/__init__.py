@@ -1,6 +1,7 @@
 """The simulator: compiled rounds, threads, results."""
 
+from rightarm.simulation.random_problem import RandomProblem
 from rightarm.simulation.result import Result
 from rightarm.simulation.simulate import simulate
 
-__all__ = ["Result", "simulate"]
+__all__ = ["RandomProblem", "Result", "simulate"]

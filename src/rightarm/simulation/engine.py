@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from rightarm import noise
-from rightarm.compile import pointer
-from rightarm.policies.policy import Policy, compiled_policy
+from rightarm import catoni, noise
+from rightarm.noise import compiled_law
+from rightarm.policies.compiled import compiled_policy
+from rightarm.policies.policy import Policy
 from rightarm.problems import Problem, compiled_reward
-from rightarm.simulation.kernels import Choice, Clock, Noise, Pull, Setting, Statistics, Streams, play
+from rightarm.simulation.estimates import compiled_estimator
+from rightarm.simulation.kernels import Choice, Clock, Formulas, Noise, Pull, Robust, Setting, Statistics, Streams, play
+from rightarm.simulation.random_problem import RandomProblem
 from rightarm.simulation.streams import initial_streams
 from rightarm.simulation.types import F64, I64
 
 NOISE_BLOCK = 16_384  # draws made ahead, in float32: 64 KiB, which stays in the second-level cache
 SLICE = 8_000_000  # arm-rounds between two looks at the clock: some hundredths of a second
-
-
-@functools.cache
-def compiled_law(law: noise.Law) -> Any:
-    """The law as a compiled function from words to draws."""
-    return pointer(f"the noise {law}", noise.fill, noise.FILL, quantile=type(law).quantile)
 
 
 @dataclass(frozen=True)
@@ -36,6 +31,7 @@ class Start:
 
     pulls: tuple[int, ...]
     means: tuple[float, ...]
+    memory: tuple[tuple[str, tuple[float, ...]], ...] = ()  # columns of a policy's own, by name
 
     @property
     def rounds(self) -> int:
@@ -44,32 +40,47 @@ class Start:
 
 
 class Run:
-    """Replications ``first`` to ``first + lanes − 1`` of one policy on one problem, from ``start`` on."""
+    """Replications ``first`` to ``first + lanes − 1`` of one policy on one problem, from ``start`` on.
+
+    If only so many ``replications`` are wanted, the lanes after them are padding.
+    """
 
     def __init__(
-        self, policy: Policy, problem: Problem, start: Start, seed: int, first: int, lanes: int, checkpoints: I64
+        self,
+        policy: Policy,
+        problem: Problem | RandomProblem,
+        start: Start,
+        seed: int,
+        first: int,
+        lanes: int,
+        checkpoints: I64,
+        replications: int | None = None,
     ) -> None:
         self.policy = policy
         self.checkpoints = checkpoints
         self.start = self.round = start.rounds
-        self.score, self.affine, numbers = compiled_policy(policy)
-        self.reward, arm_numbers = compiled_reward(problem)
-        self.law, self.gaussian = compiled_law(policy.noise or noise.Gumbel()), compiled_law(noise.Gaussian())
-        self.setting = _setting(policy, problem, start, numbers, arm_numbers)
+        compiled = compiled_policy(policy)
+        problems = _problems(problem, seed, first, lanes, replications or lanes)
+        reward, arm_numbers = compiled_reward(*problems)
+        gaps = np.broadcast_to(np.stack([each.gaps for each in problems], axis=1), (problem.arms, lanes))
+        law, gaussian = compiled_law(policy.noise or noise.Gumbel()), compiled_law(noise.Gaussian())
+        self.formulas = Formulas(law, gaussian, *compiled[:4], reward, compiled_estimator(policy.estimator))
+        self.setting = _setting(policy, problem, start, compiled.numbers, arm_numbers, gaps)
         self.known = _statistics(policy, start, lanes)
+        self.robust = _robust(policy, start, problem.arms, lanes)
         self.streams: Streams = initial_streams(seed, first, lanes)
         self.noise = _noise(self.setting, problem.arms, lanes)
-        self.choice = _choice(problem.arms, lanes)
-        self.pull = Pull(*(np.zeros(lanes) for _ in Pull._fields))
-        self.clock = Clock(np.ones(1), np.zeros(1), np.zeros(1), np.zeros(1))
+        columns = len(policy.columns)
+        self.choice = _choice(problem.arms, columns, lanes)
+        self.pull = _pull(columns, lanes)
+        self.clock = Clock(np.ones(1), np.zeros(1), np.zeros((columns, 1, 1)), np.zeros(1), np.zeros(1))
         self.regret: F64 = np.zeros((checkpoints.size, lanes))
         self.slice = max(1, SLICE // (problem.arms * lanes))
 
     def advance(self, end: int) -> None:
         """Play on to round ``end``."""
-        formulas = (self.law, self.gaussian, self.score, self.affine, self.reward)
-        state = (self.setting, self.known, self.streams, self.noise, self.choice, self.pull, self.clock)
-        play(self.start, self.round, end, *formulas, *state, self.checkpoints, self.regret)
+        state = (self.setting, self.known, self.robust, self.streams, self.noise, self.choice, self.pull, self.clock)
+        play(self.start, self.round, end, self.formulas, *state, self.checkpoints, self.regret)
         self.round = end
         self._check()
 
@@ -79,53 +90,122 @@ class Run:
             raise ValueError(f"a reward was not a finite number by round {self.round}")
         if self.choice.failed[0]:
             raise ValueError(f"{self.policy!r}: a score was not a number in round {self.choice.failed[0]}")
+        if self.choice.failed[1]:
+            raise ValueError(
+                f"{self.policy!r}: what it explores were not probabilities in round {self.choice.failed[1]}: "
+                "each must be at least 0, and all together at most 1"
+            )
+        if not np.isfinite(self.known.memory).all():
+            raise ValueError(f"{self.policy!r}: what it remembers was not a finite number by round {self.round}")
 
 
-def _setting(policy: Policy, problem: Problem, start: Start, numbers: F64, arm_numbers: F64) -> Setting:
+def _problems(
+    problem: Problem | RandomProblem, seed: int, first: int, lanes: int, replications: int
+) -> tuple[Problem, ...]:
+    """One problem for all lanes, or one for each; padding plays what the last replication plays."""
+    if isinstance(problem, Problem):
+        return (problem,)
+    drawn = [problem.draw(seed, replication) for replication in range(first, first + replications)]
+    return (*drawn, *drawn[-1:] * (lanes - replications))
+
+
+def _setting(
+    policy: Policy, problem: Problem | RandomProblem, start: Start, numbers: F64, arm_numbers: F64, gaps: F64
+) -> Setting:
     corruptions = [(c.arm, c.rounds, c.pulls, c.reward) for c in problem.corruptions]
     return Setting(
         numbers=numbers,
         arm_numbers=arm_numbers,
         corruptions=np.array(corruptions, dtype=float).reshape(-1, 4),
-        gaps=np.array(problem.gaps),
+        gaps=np.ascontiguousarray(gaps),
         before=np.array(start.pulls, dtype=float),
-        fresh=np.flatnonzero(np.array(start.pulls) == 0),
+        fresh=np.flatnonzero((np.array(start.pulls) == 0) & policy.needs_pulls),
         noisy=policy.noise is not None,
         by_arm=policy.by_arm,
         clocked=policy.clocked,
-        extremes=bool(policy.inputs & {"best", "worst"}),
+        lazy=policy.lazy,
+        weighted=policy.weighted,
+        explores=policy.explore is not None,
+        learns=bool(policy.columns),
+        extremes=bool(policy.decision_inputs & {"best", "worst"}),
+        column_extremes=any(name.startswith(("best_", "worst_")) for name in policy.decision_inputs),
         uniform="u" in problem.inputs,
+        second="v" in problem.inputs,
         gaussian="w" in problem.inputs,
     )
 
 
 def _statistics(policy: Policy, start: Start, lanes: int) -> Statistics:
     pulls, means = np.array(start.pulls, dtype=float), np.array(start.means, dtype=float)
+    given = {name: np.array(column) for name, column in start.memory}
+    memory = {name: given.get(name, np.zeros(pulls.size)) for name in policy.columns}
     location, scale = np.zeros(pulls.size), np.zeros(pulls.size)
-    if policy.by_arm and pulls.any():
-        known = pulls > 0
-        location[known], scale[known] = policy.location_and_scale(pulls[known], means[known], arms=pulls.size)
-    columns = (pulls, pulls * means, means, location, scale)
-    return Statistics(*(np.repeat(column[:, None], lanes, axis=1) for column in columns))
+    known = (pulls > 0) | (not policy.needs_pulls)
+    if policy.by_arm and known.any():
+        columns = {name: column[known] for name, column in memory.items()}
+        location[known], scale[known] = policy.location_and_scale(pulls[known], means[known], columns, arms=pulls.size)
+    table = np.array([*memory.values()], dtype=float).reshape(len(memory), pulls.size)
+    columns_of_all = (pulls, pulls * means, means, location, scale, table)
+    return Statistics(*(np.repeat(column[..., None], lanes, axis=-1) for column in columns_of_all))
+
+
+def _robust(policy: Policy, start: Start, arms: int, lanes: int) -> Robust:
+    if policy.estimator == "mean":
+        return Robust(1.0, *catoni.empty(0, 0), np.zeros((0, 0, 0)), np.zeros((0, 0)))
+    if any(start.pulls):
+        raise ValueError(f"{policy!r} cannot start from pulls and means: its estimator keeps more of past rewards")
+    return Robust(policy.values["C"], *catoni.empty(arms, lanes), *catoni.tables())
 
 
 def _noise(setting: Setting, arms: int, lanes: int) -> Noise:
     rounds = max(1, NOISE_BLOCK // (arms * lanes))
+    drawn = arms * setting.noisy + setting.explores
     return Noise(
-        words=np.zeros((rounds, arms if setting.noisy else 0, lanes), np.uint32),
-        z=np.zeros((rounds, arms, lanes), np.float32),
-        reward_words=np.zeros((rounds, 2 * setting.uniform + setting.gaussian, lanes), np.uint32),
-        u=np.zeros((rounds, lanes)),
+        words=np.zeros((rounds, drawn, lanes), np.uint32),
+        z=np.zeros((rounds, drawn if setting.noisy else arms, lanes), np.float32),
+        reward_words=np.zeros((rounds, 2 * (setting.uniform + setting.second) + setting.gaussian, lanes), np.uint32),
+        uniform=np.zeros((rounds, 2, lanes)),
         w=np.zeros((rounds, lanes), np.float32),
     )
 
 
-def _choice(arms: int, lanes: int) -> Choice:
+def _choice(arms: int, columns: int, lanes: int) -> Choice:
+    def block() -> F64:
+        return np.zeros((arms, lanes))
+
+    def row() -> F64:
+        return np.zeros(lanes)
+
     return Choice(
-        scores=np.zeros((arms, lanes)),
-        largest=np.zeros(lanes),
-        best=np.zeros(lanes),
-        worst=np.zeros(lanes),
+        scores=block(),
+        largest=row(),
+        best=row(),
+        worst=row(),
+        top=np.zeros((columns, lanes)),
+        bottom=np.zeros((columns, lanes)),
         arm=np.zeros(lanes, np.int64),
-        failed=np.zeros(1, np.int64),
+        failed=np.zeros(2, np.int64),
+        still=np.zeros((arms, lanes), np.float32),
+        floors=block(),
+        explored=row(),
+        peak=row(),
+        weight=row(),
+        bound=block(),
+        until=np.zeros(1),
+        looked=block(),
+        before=np.zeros(lanes, np.int64),
+    )
+
+
+def _pull(columns: int, lanes: int) -> Pull:
+    return Pull(
+        pulls=np.zeros((1, lanes)),
+        mean=np.zeros((1, lanes)),
+        memory=np.zeros((columns, 1, lanes)),
+        learned=np.zeros((columns, lanes)),
+        reward=np.zeros(lanes),
+        probability=np.ones(lanes),
+        location=np.zeros(lanes),
+        scale=np.zeros(lanes),
+        score=np.zeros((1, lanes)),
     )

@@ -15,6 +15,7 @@ from rightarm.policies.policy import Policy
 from rightarm.problems import Problem
 from rightarm.simulation.argmax import WIDTH
 from rightarm.simulation.engine import Run, Start
+from rightarm.simulation.random_problem import RandomProblem
 from rightarm.simulation.types import F64, I64
 
 WIDEST = 64  # lanes of a job; more would leave the first-level cache
@@ -25,7 +26,7 @@ class Job:
     """Replications ``first`` to ``first + replications − 1`` of one policy on one problem."""
 
     policy: Policy
-    problem: Problem
+    problem: Problem | RandomProblem
     start: Start
     seed: int
     first: int
@@ -54,7 +55,8 @@ class Stopped(Exception):
 def play_job(job: Job, stop: threading.Event, on_rounds: Callable[[int], None]) -> Outcome:
     """Play ``job`` slice by slice, so that it can be stopped and watched."""
     end = job.checkpoints[-1]
-    run = Run(job.policy, job.problem, job.start, job.seed, job.first, job.lanes, np.array(job.checkpoints))
+    checkpoints = np.array(job.checkpoints)
+    run = Run(job.policy, job.problem, job.start, job.seed, job.first, job.lanes, checkpoints, job.replications)
     while run.round < end:
         if stop.is_set():
             raise Stopped

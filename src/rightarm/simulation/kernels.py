@@ -12,12 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rightarm.compile import fma, jit
+from rightarm.elementary import exp
 from rightarm.policies.policy import EARLY, LATE
 from rightarm.simulation.argmax import TIE, largest_affine, largest_clocked, largest_score
 from rightarm.simulation.types import F32, F64, I64, U32
 
 i64, u32, u64, f64 = np.int64, np.uint32, np.uint64, np.float64
 
+EPOCH = 4  # bounds of scores hold for four rounds times the number of arms: longer, and they fit too loosely
 HIGH, LOW, HALF = 2.0**-32, 2.0**-64, 2.0**-53
 KEPT = u32(0xFFFFF000)  # of a second word: 52 bits in all, and with HALF strictly between 0 and 1
 
@@ -30,6 +32,7 @@ class Statistics(NamedTuple):
     mean: F64
     location: F64  # of a score that is location + scale·z or location + scale·clock(t)
     scale: F64
+    memory: F64  # columns × arms × lanes: what else the policy remembers
 
 
 class Streams(NamedTuple):
@@ -40,20 +43,39 @@ class Streams(NamedTuple):
     ties: U32
 
 
+class Formulas(NamedTuple):
+    """The compiled formulas, as function pointers."""
+
+    law: Any
+    gaussian: Any
+    score: Any
+    affine: Any
+    explore: Any
+    learn: Any
+    reward: Any
+    estimate: Any
+
+
 class Setting(NamedTuple):
     """What is played: numbers of the formulas, and what they ask for."""
 
     numbers: F64  # the policy's parameters
-    arm_numbers: F64  # the problem's: parameters × arms
+    arm_numbers: F64  # the problem's: parameters × arms, or × arms·lanes where every lane has its own
     corruptions: F64  # rows of arm, rounds, pulls, reward
-    gaps: F64
+    gaps: F64  # arms × lanes
     before: F64  # the pulls from before the run
     fresh: I64  # the arms never pulled, to be pulled first
     noisy: bool  # the policy draws noise
     by_arm: bool  # its score is location + scale·something, kept between an arm's pulls,
     clocked: bool  # and the something is a clock, not noise
+    lazy: bool  # its score never falls while an arm rests
+    weighted: bool  # its score is location + z, and it learns from the decision's probability
+    explores: bool
+    learns: bool
     extremes: bool  # it asks for the best or the worst mean
+    column_extremes: bool  # or for those of what it remembers
     uniform: bool  # the problem draws u
+    second: bool  # the problem draws v
     gaussian: bool  # the problem draws w
 
 
@@ -63,7 +85,7 @@ class Noise(NamedTuple):
     words: U32  # × arms × lanes
     z: F32  # × arms × lanes
     reward_words: U32  # × words of a reward × lanes
-    u: F64  # × lanes
+    uniform: F64  # × u and v × lanes: one array, because to pass another costs some ns in every round
     w: F32  # × lanes
 
 
@@ -74,18 +96,43 @@ class Choice(NamedTuple):
     largest: F64
     best: F64
     worst: F64
+    top: F64  # the largest and the smallest of every column: columns × lanes
+    bottom: F64
     arm: I64
-    failed: I64  # 1: the first round in which a score was not a number
+    failed: I64  # 2: the first rounds in which a score was not a number, and exploration no probability
+    still: F32  # arms × lanes: no noise
+    floors: F64  # the probability that an arm is explored
+    explored: F64  # lanes: that any is
+    peak: F64  # lanes: the largest location
+    weight: F64  # lanes: the sum of exp(location − peak)
+    bound: F64  # arms × lanes: what a score cannot exceed for some time
+    until: F64  # 1: the round until which they hold
+    looked: F64  # arms × lanes: the round in which the score itself was last computed
+    before: I64  # lanes: the arm that is looked at
 
 
 class Pull(NamedTuple):
-    """Scratch memory: the pulled arm of each lane."""
+    """Scratch memory: one arm of each lane; blocks of one row, so that formulas for blocks can be used."""
 
     pulls: F64
     mean: F64
+    memory: F64  # columns × 1 × lanes
+    learned: F64  # columns × lanes
     reward: F64
+    probability: F64
     location: F64
     scale: F64
+    score: F64
+
+
+class Robust(NamedTuple):
+    """What Catoni's estimator keeps of every arm (see `rightarm.catoni`); empty for plain means."""
+
+    C: float
+    near: F64
+    rows: F64
+    series: F64
+    powers: F64
 
 
 class Clock(NamedTuple):
@@ -93,6 +140,7 @@ class Clock(NamedTuple):
 
     pulls: F64
     mean: F64
+    memory: F64
     location: F64
     scale: F64
 
@@ -114,21 +162,40 @@ def draw_words(state: U32, out: U32) -> None:
 
 @jit
 def fill_noise(rounds: int, state: U32, law: Any, words: U32, z: F32) -> None:
-    """The policy's noise for a block of rounds."""
+    """The policy's noise for a block of rounds: a row for each arm, and one for exploration if there is any."""
     arms, lanes = words.shape[1], words.shape[2]
     draw_words(state, words[:rounds].reshape(rounds * arms, lanes))
     law(words[:rounds].reshape(rounds * arms * lanes), z[:rounds].reshape(rounds * arms * lanes))
 
 
 @jit
-def fill_luck(rounds: int, state: U32, gaussian: Any, uses_u: bool, uses_w: bool, words: U32, u: F64, w: F32) -> None:
-    """The problem's noise for a block of rounds: u of two words, w of one; in this order, round by round."""
+def uniform_numbers(high: U32, low: U32, out: F64) -> None:
+    """Numbers strictly between 0 and 1, each of two words."""
+    for lane in range(out.size):
+        out[lane] = f64(high[lane]) * HIGH + (f64(u32(low[lane] & KEPT)) * LOW + HALF)
+
+
+@jit
+def fill_luck(
+    rounds: int,
+    state: U32,
+    gaussian: Any,
+    uses_u: bool,
+    uses_v: bool,
+    uses_w: bool,
+    words: U32,
+    uniform: F64,
+    w: F32,
+) -> None:
+    """The problem's noise for a block of rounds: u and v of two words, w of one; in this order, round by round."""
     per_round, lanes = words.shape[1], words.shape[2]
     draw_words(state, words[:rounds].reshape(rounds * per_round, lanes))
     for r in range(rounds):
         if uses_u:
-            for lane in range(lanes):
-                u[r, lane] = f64(words[r, 0, lane]) * HIGH + (f64(u32(words[r, 1, lane] & KEPT)) * LOW + HALF)
+            uniform_numbers(words[r, 0], words[r, 1], uniform[r, 0])
+        if uses_v:
+            first = 2 if uses_u else 0
+            uniform_numbers(words[r, first], words[r, first + 1], uniform[r, 1])
         if uses_w:
             gaussian(words[r, per_round - 1], w[r])
 
@@ -197,8 +264,108 @@ def tied_scores(arm: I64, location: F64, scale: F64, z: F32, clocked: bool, now:
 @jit
 def reference_score(t: float, arms: float, affine: Any, numbers: F64, clock: Clock) -> float:
     """A clocked policy's score of the reference arm in round t."""
-    affine(t, t, arms, clock.pulls, clock.mean, numbers, clock.location, clock.scale)
+    affine(t, t, arms, clock.pulls, clock.mean, clock.memory, numbers, clock.location, clock.scale)
     return clock.location[0]
+
+
+@jit
+def add_noise(location: F64, z: F32, score: F64) -> None:
+    """location + z."""
+    for k in range(score.shape[0]):
+        for lane in range(score.shape[1]):
+            score[k, lane] = location[k, lane] + f64(z[k, lane])
+
+
+@jit
+def total_weight(location: F64, peak: F64, weight: F64) -> None:
+    """The largest location of every lane, and the sum of exp(location − largest)."""
+    peak[:] = location[0]
+    weight[:] = 0.0
+    for k in range(1, location.shape[0]):
+        for lane in range(peak.size):
+            peak[lane] = location[k, lane] if location[k, lane] > peak[lane] else peak[lane]
+    for k in range(location.shape[0]):
+        for lane in range(peak.size):
+            weight[lane] += exp(location[k, lane] - peak[lane])
+
+
+@jit
+def take_explored(t: int, words: U32, floors: F64, explored: F64, arm: I64, failed: I64) -> None:
+    """Explore where a uniform number falls below the sum of all floors: the arm in whose part of it it falls."""
+    explored[:] = 0.0
+    sound = True
+    for k in range(floors.shape[0]):
+        for lane in range(arm.size):
+            share = (f64(words[lane]) + 0.5) * HIGH
+            low, high = explored[lane], explored[lane] + floors[k, lane]
+            arm[lane] = k if (share >= low) & (share < high) else arm[lane]
+            explored[lane] = high
+            sound &= floors[k, lane] >= 0.0
+    for lane in range(arm.size):
+        sound &= explored[lane] <= 1.0 + 1e-9
+    if not sound and failed[1] == 0:
+        failed[1] = t
+
+
+@jit
+def probabilities(
+    arm: I64, location: F64, peak: F64, weight: F64, floors: F64, explored: F64, probability: F64
+) -> None:
+    """The probability that each lane's decision had."""
+    for lane in range(arm.size):
+        k = u64(arm[lane])
+        by_score = exp(location[k, lane] - peak[lane]) / weight[lane]
+        probability[lane] = floors[k, lane] + (1.0 - explored[lane]) * by_score
+
+
+@jit
+def gather(arm: I64, pulls: F64, mean: F64, memory: F64, pulls_of: F64, mean_of: F64, memory_of: F64) -> None:
+    """What is known of one arm of each lane."""
+    for lane in range(arm.size):
+        k = u64(arm[lane])
+        pulls_of[0, lane] = pulls[k, lane]
+        mean_of[0, lane] = mean[k, lane]
+    gather_memory(arm, memory, memory_of)
+
+
+@jit
+def gather_memory(arm: I64, memory: F64, memory_of: F64) -> None:
+    """The columns of one arm of each lane."""
+    for column in range(memory.shape[0]):
+        for lane in range(arm.size):
+            memory_of[column, 0, lane] = memory[column, u64(arm[lane]), lane]
+
+
+@jit
+def scatter_memory(arm: I64, learned: F64, memory: F64, memory_of: F64) -> None:
+    """Put the columns of one arm of each lane in their place."""
+    for column in range(memory.shape[0]):
+        for lane in range(arm.size):
+            memory[column, u64(arm[lane]), lane] = learned[column, lane]
+            memory_of[column, 0, lane] = learned[column, lane]
+
+
+@jit
+def next_looks(t: float, arm: I64, scores: F64, largest: F64, looked: F64, before: I64) -> bool:
+    """The arm to look at next in every lane, one with the largest value; says whether any was not looked at yet."""
+    pending = False
+    for lane in range(arm.size):
+        k = arm[lane] & (TIE - 1)
+        if arm[lane] >= TIE:  # of those that tie, one that was not looked at
+            for other in range(k, scores.shape[0]):
+                if scores[other, lane] == largest[lane] and looked[other, lane] != t:
+                    k = other
+                    break
+        pending |= looked[k, lane] != t
+        before[lane] = k
+    return pending
+
+
+@jit
+def place(arm: I64, values: F64, out: F64) -> None:
+    """One value for one arm of each lane."""
+    for lane in range(arm.size):
+        out[u64(arm[lane]), lane] = values[0, lane]
 
 
 @jit
@@ -208,7 +375,7 @@ def count_pull(arm: I64, pulls: F64, pulled: F64) -> None:
         k = u64(arm[lane])  # unsigned: an index that may be negative costs a test
         n = pulls[k, lane] + 1
         pulls[k, lane] = n
-        pulled[lane] = n
+        pulled[0, lane] = n
 
 
 @jit
@@ -220,18 +387,6 @@ def corrupt(t: float, corruptions: F64, arm: I64, pulls: F64, reward: F64) -> No
             for lane in range(arm.size):
                 if arm[lane] == target and (t <= rounds or pulls[lane] <= first_pulls):
                     reward[lane] = value
-
-
-@jit
-def average(arm: I64, pulled: F64, reward: F64, total: F64, mean: F64, new_mean: F64) -> None:
-    """Add each lane's reward to its arm's sum; ``new_mean`` gets the arm's mean."""
-    for lane in range(arm.size):
-        k = u64(arm[lane])
-        sum_now = total[k, lane] + reward[lane]
-        total[k, lane] = sum_now
-        mean_now = sum_now / pulled[lane]
-        mean[k, lane] = mean_now
-        new_mean[lane] = mean_now
 
 
 @jit
@@ -247,9 +402,40 @@ def refresh(arm: I64, new_location: F64, new_scale: F64, location: F64, scale: F
 def record_regret(pulls: F64, before: F64, gaps: F64, out: F64) -> None:
     """Σ_i Δ_i N_i of every lane, pulls from before the run left out."""
     out[:] = 0.0
-    for k in range(gaps.size):
+    for k in range(gaps.shape[0]):
         for lane in range(out.size):
-            out[lane] += gaps[k] * (pulls[k, lane] - before[k])
+            out[lane] += gaps[k, lane] * (pulls[k, lane] - before[k])
+
+
+@jit
+def optimistic_arms(
+    t: float, arms: float, score: Any, numbers: F64, known: Statistics, choice: Choice, pull: Pull
+) -> None:
+    """The arms with the largest scores, by looking at those only whose bound is not below the score of another.
+
+    A score never falls while its arm rests, so what it will be at a later round bounds it until then. The arm with the
+    largest bound is looked at, its bound replaced by its score, until the largest is a score.
+    """
+    pulls, mean, memory = known.pulls, known.mean, known.memory
+    scores, largest, best, worst, top, bottom = (
+        choice.scores,
+        choice.largest,
+        choice.best,
+        choice.worst,
+        choice.top,
+        choice.bottom,
+    )
+    arm, still, before, looked = choice.arm, choice.still, choice.before, choice.looked
+    pulls_of, mean_of, memory_of, score_of = pull.pulls, pull.mean, pull.memory, pull.score
+    scores[:] = choice.bound
+    largest_score(scores, largest, arm)
+    while next_looks(t, arm, scores, largest, looked, before):
+        gather(before, pulls, mean, memory, pulls_of, mean_of, memory_of)
+        score(t, arms, pulls_of, mean_of, still, best, worst, memory_of, top, bottom, numbers, score_of)
+        place(before, score_of, scores)
+        for lane in range(before.size):
+            looked[u64(before[lane]), lane] = t
+        largest_score(scores, largest, arm)
 
 
 @jit
@@ -257,13 +443,10 @@ def play(
     start: int,
     done: int,
     end: int,
-    law: Any,
-    gaussian: Any,
-    score: Any,
-    affine: Any,
-    reward: Any,
+    formulas: Formulas,
     setting: Setting,
     known: Statistics,
+    robust: Robust,
     streams: Streams,
     noise: Noise,
     choice: Choice,
@@ -274,11 +457,16 @@ def play(
 ) -> None:
     """Play rounds ``done`` + 1 to ``end`` of a run that began after round ``start``, leaving all for the next call."""
     # A field read inside the loop costs a reference count each time, so all are read here.
-    numbers, arm_numbers, corruptions, gaps, before, fresh, noisy, by_arm, clocked, extremes, uniform, normal = setting
-    pulls, total, mean, location, scale = known
-    words, z, reward_words, u, w = noise
-    scores, largest, best, worst, arm, failed = choice
-    pulled, new_mean, paid, new_location, new_scale = pull
+    law, gaussian, score, affine, explore, learn, reward, estimate = formulas
+    C, near, rows, series, powers = robust
+    numbers, arm_numbers, corruptions, gaps, before, fresh = setting[:6]
+    noisy, by_arm, clocked, lazy, weighted, explores, learns, extremes, column_extremes = setting[6:15]
+    one, two, normal = setting[15:]
+    pulls, total, mean, location, scale, memory = known
+    words, z, reward_words, uniform, w = noise
+    scores, largest, best, worst, top, bottom, arm, failed = choice[:8]
+    still, floors, explored, peak, weight, bound, until, _, _ = choice[8:]
+    pulled, new_mean, pulled_memory, learned, paid, probability, new_location, new_scale, new_bound = pull
     arms, now, early, late = f64(mean.shape[0]), 0.0, 0.0, 1.0
     if clocked:
         early = reference_score(EARLY, arms, affine, numbers, clock)
@@ -289,38 +477,69 @@ def play(
         rounds = min(end - t, z.shape[0])
         if noisy:
             fill_noise(rounds, streams.policy, law, words, z)
-        if uniform or normal:
-            fill_luck(rounds, streams.problem, gaussian, uniform, normal, reward_words, u, w)
+        elif explores:
+            draw_words(streams.policy, words[:rounds].reshape(rounds, words.shape[2]))
+        if one or two or normal:
+            fill_luck(rounds, streams.problem, gaussian, one, two, normal, reward_words, uniform, w)
         for r in range(rounds):
             t += 1
             if t - start <= fresh.size:
                 arm[:] = fresh[t - start - 1]
-            elif by_arm:
-                if clocked:
-                    now = (reference_score(f64(t), arms, affine, numbers, clock) - early) / (late - early)
-                    largest_clocked(location, scale, now, largest, arm)
-                else:
-                    largest_affine(location, scale, z[r], largest, arm)
-                if any_tie(arm):
-                    tied_scores(arm, location, scale, z[r], clocked, now, scores)
-                    break_ties(scores, largest, arm, streams.ties)
+                probability[:] = 1.0
             else:
                 if extremes:
                     extreme_means(mean, best, worst)
-                score(f64(t), arms, pulls, mean, z[r], best, worst, numbers, scores)
-                largest_score(scores, largest, arm)
+                if column_extremes:
+                    for column in range(memory.shape[0]):
+                        extreme_means(memory[column], top[column], bottom[column])
+                if by_arm:
+                    if clocked:
+                        now = (reference_score(f64(t), arms, affine, numbers, clock) - early) / (late - early)
+                        largest_clocked(location, scale, now, largest, arm)
+                    else:
+                        largest_affine(location, scale, z[r], largest, arm)
+                elif lazy:
+                    if f64(t) > until[0]:
+                        until[0] = f64(t) + EPOCH * arms
+                        score(until[0], arms, pulls, mean, still, best, worst, memory, top, bottom, numbers, bound)
+                    optimistic_arms(f64(t), arms, score, numbers, known, choice, pull)
+                elif weighted:
+                    score(f64(t), arms, pulls, mean, still, best, worst, memory, top, bottom, numbers, location)
+                    add_noise(location, z[r], scores)
+                    largest_score(scores, largest, arm)
+                else:
+                    score(f64(t), arms, pulls, mean, z[r], best, worst, memory, top, bottom, numbers, scores)
+                    largest_score(scores, largest, arm)
                 if any_tie(arm):
+                    if by_arm:
+                        tied_scores(arm, location, scale, z[r], clocked, now, scores)
                     watch(t, largest, failed)
                     break_ties(scores, largest, arm, streams.ties)
+                if explores:
+                    explore(f64(t), arms, pulls, mean, still, best, worst, memory, top, bottom, numbers, floors)
+                    take_explored(t, words[r, words.shape[1] - 1], floors, explored, arm, failed)
+                if weighted:
+                    total_weight(location, peak, weight)
+                    probabilities(arm, location, peak, weight, floors, explored, probability)
             count_pull(arm, pulls, pulled)
-            reward(f64(t), arm, pulled, u[r], w[r], arm_numbers, paid)
-            corrupt(f64(t), corruptions, arm, pulled, paid)
-            average(arm, pulled, paid, total, mean, new_mean)
+            reward(f64(t), arm, pulled[0], uniform[r], w[r], arm_numbers, paid)
+            corrupt(f64(t), corruptions, arm, pulled[0], paid)
+            estimate(arm, pulled[0], paid, C, near, rows, series, powers, total, mean, new_mean[0])
+            if learns:
+                gather_memory(arm, memory, pulled_memory)
+                learn(f64(t), arms, pulled[0], new_mean[0], paid, probability, pulled_memory, numbers, learned)
+                scatter_memory(arm, learned, memory, pulled_memory)
             if by_arm:
-                affine(EARLY, LATE, arms, pulled, new_mean, numbers, new_location, new_scale)
+                affine(EARLY, LATE, arms, pulled[0], new_mean[0], pulled_memory, numbers, new_location, new_scale)
                 watch(t, new_location, failed)
                 watch(t, new_scale, failed)
                 refresh(arm, new_location, new_scale, location, scale)
+            elif lazy:
+                gather_memory(arm, memory, pulled_memory)
+                score(
+                    until[0], arms, pulled, new_mean, still, best, worst, pulled_memory, top, bottom, numbers, new_bound
+                )
+                place(arm, new_bound, bound)
             if mark < checkpoints.size and t == checkpoints[mark]:
                 record_regret(pulls, before, gaps, regret[mark])
                 mark += 1

@@ -16,8 +16,9 @@ import numpy as np
 
 from rightarm.formula import from_specification
 from rightarm.policies.policy import Policy
-from rightarm.problems import Problem, problem_from_specification
+from rightarm.problems import Problem
 from rightarm.simulation.engine import Start
+from rightarm.simulation.random_problem import RandomProblem, any_problem_from_specification
 from rightarm.simulation.types import F64, I64
 
 if TYPE_CHECKING:
@@ -44,22 +45,33 @@ class Result:
     """Final pulls, shape (policies, replications, arms)."""
     specification: dict[str, Any]
     """Policies, problem, start, seed and versions, as plain data."""
+    drawn_means: F64 | None = None
+    """The means of each replication's own problem, shape (replications, arms), where the problem is a random one."""
 
     @classmethod
     def of(
-        cls, policies: Sequence[Policy], problem: Problem, start: Start, seed: int, rounds: I64, regret: F64, pulls: I64
+        cls,
+        policies: Sequence[Policy],
+        problem: Problem | RandomProblem,
+        start: Start,
+        seed: int,
+        rounds: I64,
+        regret: F64,
+        pulls: I64,
+        drawn_means: F64 | None = None,
     ) -> Result:
         """The result of having played ``policies`` on ``problem``."""
         specification = {
             "policies": [policy.specification() for policy in policies],
             "problem": problem.specification(),
-            "means": problem.means.tolist(),
+            "means": problem.means.tolist() if isinstance(problem, Problem) else None,
             "title": str(problem),
-            "start": {"pulls": list(start.pulls), "means": list(start.means)},
+            "start": {"pulls": list(start.pulls), "means": list(start.means), "memory": dict(start.memory) or None},
             "seed": seed,
             "versions": versions(),
         }
-        result = cls(_distinct([str(policy) for policy in policies]), rounds, regret, pulls, specification)
+        labels = _distinct([str(policy) for policy in policies])
+        result = cls(labels, rounds, regret, pulls, specification, drawn_means)
         result.__dict__.update(policies=tuple(policies), problem=problem)  # no need to find them again
         return result
 
@@ -69,9 +81,16 @@ class Result:
         return tuple(from_specification(policy) for policy in self.specification["policies"])
 
     @functools.cached_property
-    def problem(self) -> Problem:
+    def problem(self) -> Problem | RandomProblem:
         """The problem; in a loaded result likewise."""
-        return problem_from_specification(self.specification["problem"])
+        return any_problem_from_specification(self.specification["problem"])
+
+    @property
+    def means(self) -> F64:
+        """The mean reward of every arm in every replication, shape (replications, arms)."""
+        if self.drawn_means is not None:
+            return self.drawn_means
+        return np.broadcast_to(np.array(self.specification["means"]), self.pulls.shape[1:])
 
     @property
     def seed(self) -> int:
@@ -99,8 +118,9 @@ class Result:
         error = (
             final.std(axis=1, ddof=1) / np.sqrt(final.shape[1]) if final.shape[1] > 1 else np.full(len(final), np.nan)
         )
-        arm = int(np.argmax(self.specification["means"]))
-        best = (self.pulls[:, :, arm] - self.specification["start"]["pulls"][arm]).mean(axis=1) / self.horizon
+        arm = np.argmax(self.means, axis=1)[None, :, None]
+        played = self.pulls - np.array(self.specification["start"]["pulls"])
+        best = np.take_along_axis(played, arm, axis=2)[:, :, 0].mean(axis=1) / self.horizon
         return [
             {
                 "policy": label,
@@ -194,6 +214,7 @@ class Result:
                 "regret": self.regret.reshape(policies * replications, -1),
                 "pulls": self.pulls.reshape(policies * replications, -1),
             }
+            | ({} if self.drawn_means is None else {"means": np.tile(self.drawn_means, (policies, 1))})
         )
         note = {"format": FORMAT, "labels": self.labels, "rounds": self.rounds.tolist(), **self.specification}
         part = path.with_name(path.name + ".part")
@@ -217,7 +238,8 @@ class Result:
         frame = pl.read_parquet(path)
         shape = (len(labels), len(frame) // len(labels), -1)
         regret, pulls = (frame[name].to_numpy().reshape(shape) for name in ("regret", "pulls"))
-        return cls(labels, rounds, regret, pulls, content)
+        drawn_means = frame["means"].to_numpy()[: shape[1]] if "means" in frame.columns else None
+        return cls(labels, rounds, regret, pulls, content, drawn_means)
 
 
 def _parameters(policy: dict[str, Any]) -> dict[str, Any]:

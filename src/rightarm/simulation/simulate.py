@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rightarm.formula import check_count
-from rightarm.policies.policy import Policy, check_statistics
+from rightarm.policies.policy import Policy, check_memory, check_statistics
 from rightarm.problems import Problem
 from rightarm.simulation.argmax import WIDTH
 from rightarm.simulation.engine import Start
 from rightarm.simulation.jobs import Job, available_cores, lanes_for, play_jobs
+from rightarm.simulation.random_problem import RandomProblem
 from rightarm.simulation.result import Result
+from rightarm.simulation.types import F64
 
 
 def simulate(
     policies: Policy | Sequence[Policy],
-    problem: Problem,
+    problem: Problem | RandomProblem,
     *,
     horizon: int,
     replications: int = 64,
@@ -29,16 +31,19 @@ def simulate(
     progress: bool = False,
     pulls: ArrayLike | None = None,
     means: ArrayLike | None = None,
+    memory: Mapping[str, ArrayLike] | None = None,
     lanes: int | None = None,
 ) -> Result:
     """Play every policy on ``problem`` for ``horizon`` rounds, ``replications`` times, and return what came of it.
 
+    - ``problem``: a `RandomProblem` is drawn afresh for every replication.
     - ``seed``: the same seed gives the same result, bit for bit, whatever ``workers`` and ``lanes`` are. Without one a
       fresh seed is drawn, and the result tells it. Replication r of every policy meets the same luck, so differences
       between policies are sharper than each of their means.
     - ``checkpoints``: the rounds at which regret is recorded, or about how many, spaced evenly on a log scale.
     - ``workers``: threads; one per core unless given. ``progress``: show a bar with the rate and the time left.
-    - ``pulls``, ``means``: statistics to start from, one of each per arm, as if those rounds had been played.
+    - ``pulls``, ``means``: statistics to start from, one of each per arm, as if those rounds had been played;
+      ``memory``: what a policy remembers besides, one value per arm for each of its columns.
     - ``lanes``: replications played side by side; chosen for speed unless given.
 
     Ctrl-C ends it cleanly within a moment.
@@ -51,15 +56,16 @@ def simulate(
     True
     """
     chosen = _check_policies(policies)
-    if not isinstance(problem, Problem):
+    if not isinstance(problem, Problem | RandomProblem):
         raise TypeError(f"problem must be a problem such as Bernoulli([0.5, 0.4]), got {problem!r}")
     horizon = check_count("horizon", horizon)
     replications = check_count("replications", replications)
     workers = available_cores() if workers is None else check_count("workers", workers)
     seed = int(np.random.SeedSequence().entropy) if seed is None else check_count("seed", seed, least=0)  # type: ignore[arg-type]
-    start = _check_start(problem, pulls, means)
+    start = _check_start(chosen, problem, pulls, means, memory)
     rounds = _check_checkpoints(checkpoints, start.rounds, horizon)
     lanes = lanes_for(replications, len(chosen), workers) if lanes is None else _check_lanes(lanes)
+    drawn = _drawn_means(problem, seed, replications)
 
     jobs = {
         Job(policy, problem, start, seed, first, min(lanes, replications - first), rounds, lanes): index
@@ -72,7 +78,7 @@ def simulate(
         for job, outcome in play_jobs(jobs, workers, on_rounds):
             own = slice(job.first, job.first + job.replications)
             regret[jobs[job], own], final[jobs[job], own] = outcome.regret, outcome.pulls
-    return Result.of(chosen, problem, start, seed, np.array(rounds), regret, final)
+    return Result.of(chosen, problem, start, seed, np.array(rounds), regret, final, drawn)
 
 
 def _check_policies(policies: Policy | Sequence[Policy]) -> tuple[Policy, ...]:
@@ -88,15 +94,34 @@ def _check_policies(policies: Policy | Sequence[Policy]) -> tuple[Policy, ...]:
     return listed
 
 
-def _check_start(problem: Problem, pulls: ArrayLike | None, means: ArrayLike | None) -> Start:
+def _drawn_means(problem: Problem | RandomProblem, seed: int, replications: int) -> F64 | None:
+    """The means of each replication's own problem; here all are drawn, so that a mistake shows before any is played."""
+    if isinstance(problem, Problem):
+        return None
+    return np.array([problem.draw(seed, replication).means for replication in range(replications)])
+
+
+def _check_start(
+    policies: Sequence[Policy],
+    problem: Problem | RandomProblem,
+    pulls: ArrayLike | None,
+    means: ArrayLike | None,
+    memory: Mapping[str, ArrayLike] | None,
+) -> Start:
     if (pulls is None) != (means is None):
         raise TypeError(f"pulls and means go together, got pulls={pulls!r} and means={means!r}")
-    if pulls is None or means is None:
-        return Start((0,) * problem.arms, (0.0,) * problem.arms)
-    counts, averages = check_statistics(pulls, means)
+    counts, averages = check_statistics(*((np.zeros(problem.arms),) * 2 if pulls is None else (pulls, means)))
     if counts.size != problem.arms:
         raise ValueError(f"pulls must have one value for each of the {problem.arms} arms, got {counts.size}")
-    return Start(tuple(int(n) for n in counts), tuple(np.where(counts > 0, averages, 0.0).tolist()))
+    columns = sorted({name for policy in policies for name in policy.columns})
+    if columns and memory is None and counts.any():
+        raise ValueError(f"memory must be given with pulls: these policies remember {', '.join(columns)} as well")
+    kept = {} if memory is None else check_memory(columns, memory, problem.arms)
+    return Start(
+        tuple(int(n) for n in counts),
+        tuple(np.where(counts > 0, averages, 0.0).tolist()),
+        tuple((name, tuple(column.tolist())) for name, column in kept.items()),
+    )
 
 
 def _check_checkpoints(checkpoints: int | Sequence[int], played: int, horizon: int) -> tuple[int, ...]:

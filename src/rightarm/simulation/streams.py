@@ -7,7 +7,7 @@ import numpy as np
 from rightarm.simulation.kernels import Streams
 from rightarm.simulation.types import U32
 
-ROLES = ("policy", "problem", "ties")
+ROLES = ("policy", "problem", "ties", "parameters")
 
 
 def initial_state(seed: int, replication: int, role: str) -> U32:
@@ -20,10 +20,12 @@ def initial_state(seed: int, replication: int, role: str) -> U32:
     return node.generate_state(4).astype(np.uint32, copy=False)
 
 
+def initial_stream(seed: int, role: str, first: int, lanes: int) -> U32:
+    """The streams of one role of replications ``first`` to ``first + lanes − 1``, a column for each."""
+    states = [initial_state(seed, replication, role) for replication in range(first, first + lanes)]
+    return np.ascontiguousarray(np.stack(states, axis=1))
+
+
 def initial_streams(seed: int, first: int, lanes: int) -> Streams:
-    """The streams of replications ``first`` to ``first + lanes − 1``, a column for each."""
-    states = (
-        np.stack([initial_state(seed, replication, role) for replication in range(first, first + lanes)], axis=1)
-        for role in ROLES
-    )
-    return Streams(*(np.ascontiguousarray(state) for state in states))
+    """The streams with which these replications are played."""
+    return Streams(*(initial_stream(seed, role, first, lanes) for role in Streams._fields))

@@ -1,0 +1,118 @@
+"""The estimates of the arms' means in the rounds of a simulation: the plain mean, and Catoni's.
+
+They stand behind a function pointer, so that the loop over rounds is compiled without either.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from rightarm.catoni import BOUND, COUNT, NEXT, add_small, estimate, push
+from rightarm.compile import jit, pointer
+from rightarm.simulation.types import F64, I64
+
+ESTIMATE = (
+    "void(int64[::1], float64[::1], float64[::1], float64, float64[:,:,::1], float64[:,:,:,::1], float64[:,:,::1],"
+    " float64[:,::1], float64[:,::1], float64[:,::1], float64[::1])"
+)
+LEFT = np.inf  # marks a lane whose reward has not been taken yet
+
+
+@jit
+def average(arm: I64, pulled: F64, reward: F64, total: F64, mean: F64, new_mean: F64) -> None:
+    """Add each lane's reward to its arm's sum; ``new_mean`` gets the arm's mean."""
+    for lane in range(arm.size):
+        k = np.uint64(arm[lane])
+        sum_now = total[k, lane] + reward[lane]
+        total[k, lane] = sum_now
+        mean_now = sum_now / pulled[lane]
+        mean[k, lane] = mean_now
+        new_mean[lane] = mean_now
+
+
+@jit
+def catoni_lanes(
+    arm: I64,
+    reward: F64,
+    C: float,
+    near: F64,
+    rows: F64,
+    series: F64,
+    powers: F64,
+    total: F64,
+    mean: F64,
+    new_mean: F64,
+) -> None:
+    """Take each lane's reward into its arm's summary; ``new_mean`` gets the arm's estimate.
+
+    The ordinary case, a small value that brings no new level, has a loop of its own: together with the others it would
+    take twice as long, for want of registers.
+    """
+    left = False
+    for lane in range(arm.size):
+        k, x = np.uint64(arm[lane]), reward[lane]
+        total[k, lane] += x
+        v, count = abs(x) / C, near[k, lane, COUNT] + 1
+        if v < near[k, lane, BOUND] and count < near[k, lane, NEXT]:
+            near[k, lane, COUNT] = count
+            add_small(x, v, near, k, lane)
+            new_mean[lane] = 0.0
+        else:
+            new_mean[lane] = LEFT
+            left = True
+    if left:
+        for lane in range(arm.size):
+            if new_mean[lane] == LEFT:
+                push(reward[lane], C, near, rows, np.uint64(arm[lane]), lane, series, powers)
+    for lane in range(arm.size):
+        k = np.uint64(arm[lane])
+        now = estimate(C, near, k, lane)
+        mean[k, lane] = now
+        new_mean[lane] = now
+
+
+def mean_lanes(
+    arm: I64,
+    pulled: F64,
+    reward: F64,
+    C: float,
+    near: F64,
+    rows: F64,
+    series: F64,
+    powers: F64,
+    total: F64,
+    mean: F64,
+    new_mean: F64,
+) -> None:
+    """The plain mean, for which nothing is kept but sums."""
+    average(arm, pulled, reward, total, mean, new_mean)
+
+
+def robust_lanes(
+    arm: I64,
+    pulled: F64,
+    reward: F64,
+    C: float,
+    near: F64,
+    rows: F64,
+    series: F64,
+    powers: F64,
+    total: F64,
+    mean: F64,
+    new_mean: F64,
+) -> None:
+    """Catoni's estimate, which counts the pulls itself."""
+    catoni_lanes(arm, reward, C, near, rows, series, powers, total, mean, new_mean)
+
+
+ESTIMATORS: dict[str, Callable[..., None]] = {"mean": mean_lanes, "catoni": robust_lanes}
+
+
+@functools.cache
+def compiled_estimator(name: str) -> Any:
+    """The estimator as a compiled function."""
+    return pointer(f"the estimator {name}", ESTIMATORS[name], ESTIMATE)
