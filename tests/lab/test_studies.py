@@ -64,6 +64,8 @@ TRUE: dict[str, tuple[Regret, Pulls]] = {
     "theorem4": (lambda key, cell, T: 5 * np.log(T) ** 2, no_pulls),
     "corollary1": (lambda key, cell, T: 2 * unit(key, T), no_pulls),
     "theorem5": (lambda key, cell, T: 0.7 * unit(key, T), no_pulls),
+    "theorem6": (lambda key, cell, T: 5 * np.log(T) ** 2, no_pulls),
+    "heavy-tails": (lambda key, cell, T: 100 + 0 * T, no_pulls),
 }
 
 FALSE: list[tuple[str, str, Regret, Pulls]] = [
@@ -77,6 +79,8 @@ FALSE: list[tuple[str, str, Regret, Pulls]] = [
     ("theorem4", "below the bound", lambda key, cell, T: 100 * np.log(T) ** 2, no_pulls),
     ("corollary1", "below the bound", lambda key, cell, T: 201 * unit(key, T), no_pulls),
     ("theorem5", "some problem reaches", lambda key, cell, T: 0.49 * unit(key, T), no_pulls),
+    ("theorem6", "below the bound", lambda key, cell, T: 300 * np.log(T) ** 2, no_pulls),
+    ("heavy-tails", "below Theorem 6's bound", lambda key, cell, T: 0.45 * T, no_pulls),
 ]  # fmt: skip
 
 
@@ -119,6 +123,16 @@ def test_theorem4_says_which_bounds_say_nothing() -> None:
     assert {"C = σ", "C = σ/2"} <= judged
     assert "C = σ/8" not in judged  # any regret whatever is below that one
     assert [r.holds for r in finding.remarks if r.statement.startswith("C = σ/8: the bound")] == [False]
+
+
+def test_heavy_tails_tell_where_the_plain_mean_breaks() -> None:
+    def breaks_at_one(key: Key, cell: Cell, T: F64) -> F64:
+        return 200 + 0 * T if key == ("contaminated", "BGE, mean", 1.0) else 100 + 0 * T
+
+    finding = BY_NAME["heavy-tails"].judge(made_up(BY_NAME["heavy-tails"], breaks_at_one))
+    assert finding.holds
+    assert [r.statement.partition(":")[0] for r in finding.remarks if not r.holds] == ["contaminated"]
+    assert "times its regret with contaminated (C = 1)" in finding.verdict
 
 
 @pytest.mark.parametrize(("check", "sign"), [(below, 1.0), (above, -1.0)])
