@@ -168,8 +168,9 @@ def _settings(cells: Sequence[Cell]) -> str:
     horizons = [cell.checkpoints[0] for cell in cells] + [cell.horizon for cell in cells]
     replications = sorted({cell.replications for cell in cells})
     rounds = sum(cell.replications * (cell.horizon - cell.start.rounds) for cell in cells)
+    span = f"from {min(horizons):,} to {max(horizons):,}" if min(horizons) < max(horizons) else f"= {max(horizons):,}"
     return (
-        f"K = {', '.join(map(str, arms))}; T from {min(horizons):,} to {max(horizons):,}; "
+        f"K = {', '.join(map(str, arms))}; T {span}; "
         f"{', '.join(map(str, replications))} replications; {len(cells)} simulations, {rounds:.2g} rounds in all."
     )
 

@@ -51,10 +51,9 @@ def judge_bounds(
         margin=f"measured / bound at most {ratios(*zip(*telling, strict=True)).max():.3g}; at the longest T {at_end}",
         claims=[below(f"{curve.label}: regret below the bound", curve, bound) for curve, bound in telling],
         remarks=[
-            Claim(
-                f"{x.label}: the bound is below ΔT, so it says something", b[-1] < gap * x.x[-1], f"it is {b[-1]:.2g}"
-            )
-            for x, b in pairs
+            Claim(f"{curve.label}: the bound says something", False, f"it is {bound[-1]:.2g}, and no regret exceeds ΔT")
+            for curve, bound in pairs
+            if bound[-1] >= gap * curve.x[-1]
         ]
         + [
             Claim(f"{label}: growth like log² T fits as well as any", could_be("log² T", found), best(found))
