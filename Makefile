@@ -29,6 +29,7 @@ check: .venv/ready  ## style, types, layers
 
 bench: .venv/ready  ## speed against others in the same run; ratios go to BENCHMARKS.md by hand
 	$(BIN)/python -m benchmarks.engine
+	$(BIN)/python -m benchmarks.policies
 	$(BIN)/python -m benchmarks.scaling
 	$(BIN)/python -m benchmarks.startup
 	$(BIN)/python -m benchmarks.catoni

@@ -194,7 +194,8 @@ class Family:
         self.inputs = tuple(a.name for a in arguments if a.kind is a.POSITIONAL_OR_KEYWORD)
         self.parameters = tuple(a for a in arguments if a.kind is a.KEYWORD_ONLY)
         self._check_inputs(arguments)
-        self.__doc__ = f"{self.name}({self._parameter_list()})\n\n{inspect.getdoc(function) or ''}"  # for help()
+        listed = self._parameter_list() if self.parameters else ""
+        self.__doc__ = f"{self.name}({listed})\n\n{inspect.getdoc(function) or ''}"  # for help()
         self.__signature__ = inspect.Signature(
             [a.replace(kind=a.POSITIONAL_OR_KEYWORD) for a in self.parameters], return_annotation=kind
         )

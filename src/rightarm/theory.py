@@ -84,6 +84,24 @@ def lai_robbins_bernoulli(means: ArrayLike, horizon: ArrayLike) -> Values:
     return factor * np.log(_horizons(horizon))
 
 
+def exploration(gap: float, horizon: float, sigma: float = 1.0) -> int:
+    """The pulls of each of two Gaussian arms after which to commit, if gap and horizon are known.
+
+    ⌈2 W(T²Δ⁴ / (32π)) / Δ²⌉ for variance 1, W being Lambert's function: W e^W = its argument.  Garivier, Kaufmann,
+    Lattimore: On Explore-Then-Commit Strategies, NeurIPS 2016.
+
+    >>> exploration(gap=0.5, horizon=10_000)
+    65
+    """
+    gap, horizon, sigma = _positive(gap=gap, horizon=horizon, sigma=sigma)
+    delta = gap / sigma
+    argument = horizon**2 * delta**4 / (32 * math.pi)
+    w = math.log1p(argument)  # above W; Newton's method for w + log w = log(argument) comes down from there
+    for _ in range(50):
+        w -= w * (w + math.log(w / argument)) / (1 + w)
+    return math.ceil(2 * w / delta**2)
+
+
 def proposition1(gap: float, horizon: ArrayLike, temperature: Callable[[Values], ArrayLike]) -> Values:
     """The exact regret of Boltzmann exploration with two arms when the means are known all along.
 

@@ -29,7 +29,7 @@ LEARN = (
 )
 
 SCORE_ARGUMENTS = "t, pulls, mean, z, best, worst, arms, p, memory, top, bottom, k, lane"
-LEARN_ARGUMENTS = "t, pulls, mean, reward, probability, arms, p, memory, k, lane"
+LEARN_ARGUMENTS = "t, pulls, mean, reward, probability, arms, p, memory, k, lane, out"
 
 
 def score_block(
@@ -92,9 +92,7 @@ def learn_lanes(
     """The columns of one arm in all replications after a pull: columns × lanes."""
     p = common(t, arms, numbers)
     for lane in range(out.shape[1]):
-        values = learn(t, pulls[lane], mean[lane], reward[lane], probability[lane], arms, p, memory, 0, lane)
-        for column in range(out.shape[0]):
-            out[column, lane] = values[column]
+        learn(t, pulls[lane], mean[lane], reward[lane], probability[lane], arms, p, memory, 0, lane, out)
 
 
 def common(t: float, arms: float, numbers: Any) -> tuple[float, ...]:
@@ -108,8 +106,14 @@ def score(*arguments: Any) -> float:
 
 
 def learn(*arguments: Any) -> tuple[float, ...]:
-    """Stands in `learn_lanes` for the next values of the columns, of LEARN_ARGUMENTS."""
+    """Stands in `learn_lanes` for putting the next values of the columns in their places, of LEARN_ARGUMENTS."""
     raise NotImplementedError
+
+
+def put(value: float, out: Any, column: int, lane: int) -> float:
+    """One value of `learn`; they are put one by one, because a loop over a tuple would not be vectorised."""
+    out[column, lane] = value
+    return 0.0
 
 
 def unit() -> float:
@@ -121,7 +125,7 @@ def _check_arm_by_arm(policy: Policy) -> None:
     """An arm's score must be its own: compiled code sees one arm at a time, where a sum over arms is a sum over one."""
     random = np.random.default_rng(20170529)
     pulls, means, z = 1.0 + random.integers(0, 20, 4), random.random(4), random.random(4)
-    columns = {name: random.random(4) for name in policy.columns}
+    columns = {name: random.random(4) for name in (*policy.columns, *policy.keep)}
     inputs: dict[str, Any] = {"t": PROBE_ROUND, "arms": 4.0, "pulls": pulls, "mean": means, "z": z, **columns}
     inputs |= {"best": means.max(), "worst": means.min()}
     inputs |= {f"best_{name}": column.max() for name, column in columns.items()}
@@ -161,14 +165,15 @@ def compiled_policy(policy: Policy) -> Compiled:
     _check_arm_by_arm(policy)
     if policy.weighted and not policy.shifted:
         raise TypeError(f"{policy.family.name}: learn asks for probability, so the score must be a location + z")
-    names = {name: f"memory[{column}, k, lane]" for column, name in enumerate(policy.columns)}
-    names |= {f"best_{name}": f"top[{column}, lane]" for column, name in enumerate(policy.columns)}
-    names |= {f"worst_{name}": f"bottom[{column}, lane]" for column, name in enumerate(policy.columns)}
+    columns = (*policy.columns, *policy.keep)
+    names = {name: f"memory[{column}, k, lane]" for column, name in enumerate(columns)}
+    names |= {f"best_{name}": f"top[{column}, lane]" for column, name in enumerate(columns)}
+    names |= {f"worst_{name}": f"bottom[{column}, lane]" for column, name in enumerate(columns)}
     explored = [] if policy.explore is None else [policy.explore]
-    parts = program([policy, *explored, *policy.learn.values()], PER_ROUND, names)
+    parts = program([policy, *explored, *policy.learn.values(), *policy.keep.values()], PER_ROUND, names)
     scoring, lessons = parts.expressions[0], parts.expressions[1 + len(explored) :]
     exploring = parts.expressions[1] if explored else "0.0"
-    learning = "".join(f"np.float64({lesson}), " for lesson in lessons) or "0.0,"
+    learning = "".join(f"put({lesson}, out, {column}, lane), " for column, lesson in enumerate(lessons))
     subject = f"the policy {policy.family.name}"
     per_unit = define("unit", "", f"{1 / FAR}" if policy.steady else "1.0", {})
     return Compiled(
@@ -195,4 +200,4 @@ def _score(parts: Program, expression: str) -> dict[str, Any]:
 
 
 def _learn(parts: Program, expression: str) -> Any:
-    return define("learn", LEARN_ARGUMENTS, expression, {**parts.functions, "np": np})
+    return define("learn", LEARN_ARGUMENTS, expression, {**parts.functions, "put": put})

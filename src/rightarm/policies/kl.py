@@ -16,14 +16,13 @@ def plogp(p):
     return p * np.log(np.maximum(p, TINY))
 
 
-def bernoulli_upper(p, level):
-    """The largest q with kl(p, q) = p log(p/q) + (1−p) log((1−p)/(1−q)) ≤ level.
+def bernoulli_upper(p, entropy, level):
+    """The largest q with kl(p, q) = p log(p/q) + (1−p) log((1−p)/(1−q)) ≤ level, given p log p + (1−p) log(1−p).
 
     Halley's method for x = −log(1 − q), in which kl is convex, from the least of four bounds that lie above: Pinsker's
     kl ≥ 2(q−p)², kl ≥ (q−p)²/(2(1−p)), kl ≥ (q−p)²/(2q), and kl ≥ p log p + (1−p) log((1−p)/(1−q)).
     """
     rest = np.maximum(1 - p, TINY)
-    entropy = plogp(p) + plogp(rest)
     q = p + np.minimum(np.sqrt(np.minimum(0.5, 2 * rest) * level), level + np.sqrt(level * (level + 2 * p)))
     x = np.minimum(-np.log(np.maximum(1 - q, TINY)), (level - entropy) / rest)
     # Three steps are right to 1e-11 at all means and levels; written out, because a loop would not be vectorised.
@@ -40,8 +39,14 @@ def closer(x, p, rest, entropy, level):
     return x - step / np.maximum(1 - 0.5 * step * p * below / (q * gap), 0.5)
 
 
-@policy(rising=True)
-def KLUCB(t, pulls, mean, *, c: NonNegative = 0.0):
+def negative_entropy(mean):
+    """μ̂ log μ̂ + (1−μ̂) log(1−μ̂)."""
+    p = np.clip(mean, 0.0, 1.0)
+    return plogp(p) + plogp(1 - p)
+
+
+@policy(keep={"entropy": negative_entropy}, rising=True)
+def KLUCB(t, pulls, mean, entropy, *, c: NonNegative = 0.0):
     """The largest mean that an arm may have by its rewards, measured by the divergence of Bernoulli laws.
 
     I = arg max_i max{ q : N_i kl(μ̂_i, q) ≤ log t + c log log t }
@@ -55,7 +60,7 @@ def KLUCB(t, pulls, mean, *, c: NonNegative = 0.0):
     """
     log_t = np.log(t)
     level = (log_t + c * np.log(np.maximum(log_t, 1.0))) / pulls
-    return bernoulli_upper(np.clip(mean, 0.0, 1.0), level)
+    return bernoulli_upper(np.clip(mean, 0.0, 1.0), entropy, level)
 
 
 @policy
@@ -74,8 +79,18 @@ def GaussianKLUCB(t, pulls, mean, *, sigma: Positive = 0.5, c: NonNegative = 0.0
     return mean + sigma * np.sqrt(2 * (log_t + c * np.log(np.maximum(log_t, 1.0))) / pulls)
 
 
-@policy(noise=Gumbel())
-def KLMS(pulls, mean, best, z):
+def log_mean(mean):
+    """log μ̂; 0 log 0 = 0 wherever it is used."""
+    return np.log(np.clip(mean, TINY, 1.0))
+
+
+def log_rest(mean):
+    """log(1 − μ̂), likewise."""
+    return np.log(np.clip(1 - mean, TINY, 1.0))
+
+
+@policy(noise=Gumbel(), keep={"log_mean": log_mean, "log_rest": log_rest})
+def KLMS(pulls, mean, log_mean, log_rest, best_log_mean, worst_log_rest, z):
     """Maillard sampling for rewards in [0, 1], measured by the divergence of Bernoulli laws.
 
     P[I = i] ∝ exp(−N_i kl(μ̂_i, max_j μ̂_j)), drawn by the Gumbel–softmax trick.
@@ -87,7 +102,7 @@ def KLMS(pulls, mean, best, z):
     >>> ra.KLMS().scores(round=9, pulls=[4, 4], means=[0.25, 0.75]).round(4)
     array([-2.1972,  0.    ])
     """
-    p, top = np.clip(mean, 0.0, 1.0), np.clip(best, 0.0, 1.0)
-    wins = p * np.log(np.maximum(p, TINY) / np.maximum(top, TINY))
-    losses = (1 - p) * np.log(np.maximum(1 - p, TINY) / np.maximum(1 - top, TINY))
-    return -pulls * np.maximum(wins + losses, 0.0) + z
+    # The logarithms of the best mean and of its rest are the largest and the smallest of those that the arms keep.
+    p = np.clip(mean, 0.0, 1.0)
+    divergence = p * (log_mean - best_log_mean) + (1 - p) * (log_rest - worst_log_rest)
+    return -pulls * np.maximum(divergence, 0.0) + z

@@ -59,6 +59,11 @@ class Policy(Formula):
         return self.family.columns
 
     @functools.cached_property
+    def keep(self) -> dict[str, Part]:
+        """What is computed of an arm's pulls and mean when it is pulled, and kept until its next pull."""
+        return {name: self._part(family) for name, family in self.family.keep.items()}
+
+    @functools.cached_property
     def explore(self) -> Part | None:
         """The probability with which an arm is explored, whatever its score is."""
         return None if self.family.explore is None else self._part(self.family.explore)
@@ -143,6 +148,29 @@ class Policy(Formula):
             raise ValueError(f"{self!r}: a score is not a number: {scores.tolist()}")
         return int(random.choice(np.flatnonzero(scores == scores.max())))
 
+    def probabilities(self, round: int, pulls: ArrayLike, means: ArrayLike, memory: Memory | None = None) -> F64:
+        """The exact probability of every arm, where the law of the noise gives it in closed form.
+
+        That is: without noise (ties are fair), and with Gumbel noise of one scale for all arms, P[I = i] ∝
+        exp(location_i / scale); both also beneath exploration. An arm never pulled goes first, with probability 1.
+
+        >>> from rightarm import Boltzmann
+        >>> Boltzmann(1.0).probabilities(round=9, pulls=[4, 4], means=[0.0, np.log(3)])
+        array([0.25, 0.75])
+        """
+        pulls, means = check_statistics(pulls, means)
+        if self.needs_pulls and not pulls.all():
+            return np.asarray(np.arange(pulls.size) == np.argmin(pulls > 0), dtype=float)
+        location = self.scores(round, pulls, means, 0.0, memory)
+        spread = (self.scores(round, pulls, means, FAR, memory) - location) / FAR
+        scale = float(spread.max())
+        gumbel = isinstance(self.noise, Gumbel) and self.affine and np.allclose(spread, scale, rtol=1e-9, atol=0)
+        if self.noise is not None and not gumbel:
+            raise ValueError(f"{self!r} has no closed form of its probabilities in this state")
+        weights = np.exp((location - location.max()) / scale) if scale else 1.0 * (location == location.max())
+        floors = self.floors(round, pulls, means, memory)
+        return np.asarray(floors + (1 - floors.sum()) * weights / weights.sum())
+
     def learned(
         self, round: int, pulls: int, mean: float, reward: float, memory: Memory, arms: int, probability: float = 1.0
     ) -> dict[str, float]:
@@ -163,7 +191,8 @@ class Policy(Formula):
     ) -> F64:
         """A formula of this policy for some arms; ``arms`` is how many there are in all, if not just these."""
         inputs = _inputs(t, pulls, means, z, arms or means.size, means.max(), means.min())
-        for name, column in columns.items():
+        kept = {name: np.broadcast_to(part.evaluate(inputs), means.shape) for name, part in self.keep.items()}
+        for name, column in {**columns, **kept}.items():
             inputs |= {name: column, f"best_{name}": np.max(column), f"worst_{name}": np.min(column)}
         return np.broadcast_to(np.asarray(formula.evaluate(inputs), dtype=float), means.shape)
 
@@ -185,12 +214,14 @@ class Policy(Formula):
 
         The formula says so itself: it asks for neither the round nor the other arms.
         """
-        return self.inputs <= {"pulls", "mean", "z", "arms", *self.columns} and self.affine
+        return self.inputs <= {"pulls", "mean", "z", "arms", *self.columns, *self.keep} and self.affine
 
     @functools.cached_property
     def clocked(self) -> bool:
         """Whether the score, without noise, is location + scale·clock(t) with one clock for all arms, as UCB's is."""
-        if self.noise is not None or not {"t"} < self.inputs <= {"t", "pulls", "mean", "arms", *self.columns}:
+        if self.noise is not None or "t" not in self.inputs:
+            return False
+        if self.inputs == {"t"} or not self.inputs <= {"t", "pulls", "mean", "arms", *self.columns, *self.keep}:
             return False
         if not keeps_form(lambda: self._scores_of(Time(), 0.0)):
             return False
@@ -212,7 +243,7 @@ class Policy(Formula):
         """The formula at a made-up state, for stand-ins."""
         means = np.array([0.25, 0.5])
         inputs = _inputs(t, np.array([3.0, 5.0]), means, z, arms=2, best=0.5, worst=0.25)
-        for name in self.columns:
+        for name in (*self.columns, *self.keep):
             inputs |= {name: np.array([0.5, 0.75]), f"best_{name}": 0.75, f"worst_{name}": 0.5}
         return self.evaluate(inputs)
 
@@ -227,6 +258,12 @@ class Part(Formula):
     """A formula that belongs to a policy beside its score, with some of the policy's parameters."""
 
     INPUTS: ClassVar[dict[str, str]] = {name: text for name, text in Policy.INPUTS.items() if name != "z"}
+
+
+class Kept(Part):
+    """What is computed when an arm is pulled and kept until its next pull."""
+
+    INPUTS: ClassVar[dict[str, str]] = {name: Policy.INPUTS[name] for name in ("pulls", "mean", "arms")}
 
 
 class Lesson(Part):
@@ -279,23 +316,27 @@ class PolicyFamily(Family):
         noise: Law | None,
         explore: Callable[..., Any] | None,
         learn: Mapping[str, Callable[..., Any]],
+        keep: Mapping[str, Callable[..., Any]],
         rising: bool,
     ) -> None:
         self.columns = tuple(learn)
-        extremes = [f"{end}_{name}" for name in self.columns for end in ("best", "worst")]
-        super().__init__(function, Policy, columns=(*self.columns, *extremes))
+        named = [*learn, *keep]
+        extremes = [f"{end}_{name}" for name in named for end in ("best", "worst")]
+        super().__init__(function, Policy, columns=(*named, *extremes))
         if noise is not None and not isinstance(noise, Law):
             raise TypeError(f"noise must be a law such as Gumbel() or Gaussian(), got {noise!r}")
         given = noise is not None or any(parameter.name == "noise" for parameter in self.parameters)
         if ("z" in self.inputs) != given:
             raise TypeError(f"{self.name}: the formula asks for z if and only if noise is given, got noise={noise!r}")
         self.noise, self.rising = noise, rising
-        self.explore = None if explore is None else Family(explore, Part, columns=(*self.columns, *extremes))
+        self.explore = None if explore is None else Family(explore, Part, columns=(*named, *extremes))
+        self.keep = {name: Family(formula, Kept) for name, formula in keep.items()}
         self.learn = {name: Family(lesson, Lesson, columns=self.columns) for name, lesson in learn.items()}
         self._check_parts()
 
     def _check_parts(self) -> None:
         parts = {"explore": self.explore, **{f"learn[{name!r}]": lesson for name, lesson in self.learn.items()}}
+        parts |= {f"keep[{name!r}]": formula for name, formula in self.keep.items()}
         for place, part in parts.items():
             for parameter in () if part is None else part.parameters:
                 if parameter.name not in {own.name for own in self.parameters}:
@@ -311,7 +352,8 @@ class PolicyFamily(Family):
     @property
     def identity(self) -> tuple[Any, ...]:
         explore = None if self.explore is None else self.explore.function
-        return (self.function, self.noise, explore, tuple((n, f.function) for n, f in self.learn.items()), self.rising)
+        columns = tuple((name, part.function) for name, part in (*self.learn.items(), *self.keep.items()))
+        return (self.function, self.noise, explore, columns, self.rising)
 
 
 @overload
@@ -322,6 +364,7 @@ def policy(
     noise: Law | None = None,
     explore: Callable[..., Any] | None = None,
     learn: Mapping[str, Callable[..., Any]] | None = None,
+    keep: Mapping[str, Callable[..., Any]] | None = None,
     rising: bool = False,
 ) -> Callable[[Callable[..., Any]], PolicyFamily]: ...
 def policy(
@@ -330,6 +373,7 @@ def policy(
     noise: Law | None = None,
     explore: Callable[..., Any] | None = None,
     learn: Mapping[str, Callable[..., Any]] | None = None,
+    keep: Mapping[str, Callable[..., Any]] | None = None,
     rising: bool = False,
 ) -> Any:
     """Make a policy from one formula; live and compiled, with nothing else to write.
@@ -344,6 +388,8 @@ def policy(
       may ask for ``reward``, ``probability`` (of the decision, when it was made), ``t``, ``pulls``, ``mean``, ``arms``
       and all columns. The score may ask for the columns by their names, and for ``best_<name>`` and ``worst_<name>``,
       the largest and the smallest of all arms. All start at zero.
+    - ``keep``: formulas of ``pulls``, ``mean`` and ``arms`` under names of their own, for which the score may ask in
+      the same way. That is for speed alone: the simulator computes them when an arm is pulled, not in every round.
     - ``rising``: the score of an arm that is not pulled never falls. The simulator then leaves out arms that cannot
       win.
 
@@ -360,5 +406,5 @@ def policy(
     array([0.5 , 0.75])
     """
     if function is None:
-        return functools.partial(policy, noise=noise, explore=explore, learn=learn, rising=rising)
-    return PolicyFamily(function, noise, explore, learn or {}, rising)
+        return functools.partial(policy, noise=noise, explore=explore, learn=learn, keep=keep, rising=rising)
+    return PolicyFamily(function, noise, explore, learn or {}, keep or {}, rising)

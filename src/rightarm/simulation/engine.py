@@ -70,7 +70,7 @@ class Run:
         self.robust = _robust(policy, start, problem.arms, lanes)
         self.streams: Streams = initial_streams(seed, first, lanes)
         self.noise = _noise(self.setting, problem.arms, lanes)
-        columns = len(policy.columns)
+        columns = len(policy.columns) + len(policy.keep)
         self.choice = _choice(problem.arms, columns, lanes)
         self.pull = _pull(columns, lanes)
         self.clock = Clock(np.ones(1), np.zeros(1), np.zeros((columns, 1, 1)), np.zeros(1), np.zeros(1))
@@ -97,6 +97,12 @@ class Run:
             )
         if not np.isfinite(self.known.memory).all():
             raise ValueError(f"{self.policy!r}: what it remembers was not a finite number by round {self.round}")
+
+
+def _columns_asked_for(policy: Policy, end: str) -> I64:
+    """The columns whose largest or smallest values a decision depends on."""
+    columns = (*policy.columns, *policy.keep)
+    return np.array([i for i, name in enumerate(columns) if f"{end}_{name}" in policy.decision_inputs], np.int64)
 
 
 def _problems(
@@ -126,9 +132,10 @@ def _setting(
         lazy=policy.lazy,
         weighted=policy.weighted,
         explores=policy.explore is not None,
-        learns=bool(policy.columns),
+        learns=bool(policy.columns or policy.keep),
         extremes=bool(policy.decision_inputs & {"best", "worst"}),
-        column_extremes=any(name.startswith(("best_", "worst_")) for name in policy.decision_inputs),
+        tops=_columns_asked_for(policy, "best"),
+        bottoms=_columns_asked_for(policy, "worst"),
         uniform="u" in problem.inputs,
         second="v" in problem.inputs,
         gaussian="w" in problem.inputs,
@@ -141,10 +148,13 @@ def _statistics(policy: Policy, start: Start, lanes: int) -> Statistics:
     memory = {name: given.get(name, np.zeros(pulls.size)) for name in policy.columns}
     location, scale = np.zeros(pulls.size), np.zeros(pulls.size)
     known = (pulls > 0) | (not policy.needs_pulls)
+    kept = {name: np.zeros(pulls.size) for name in policy.keep}
+    for name, part in policy.keep.items():
+        kept[name][known] = part.evaluate({"pulls": pulls[known], "mean": means[known], "arms": float(pulls.size)})
     if policy.by_arm and known.any():
         columns = {name: column[known] for name, column in memory.items()}
         location[known], scale[known] = policy.location_and_scale(pulls[known], means[known], columns, arms=pulls.size)
-    table = np.array([*memory.values()], dtype=float).reshape(len(memory), pulls.size)
+    table = np.array([*memory.values(), *kept.values()], dtype=float).reshape(-1, pulls.size)
     columns_of_all = (pulls, pulls * means, means, location, scale, table)
     return Statistics(*(np.repeat(column[..., None], lanes, axis=-1) for column in columns_of_all))
 

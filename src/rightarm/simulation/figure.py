@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import textwrap
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +38,9 @@ NORMAL_95 = 1.96  # standard errors either side of a mean
 MANY = 7  # curves from which on colours come from a scale and the legend stands beside the picture
 
 
-def draw_regret(result: Result, path: Path, *, title: str | None, log: bool) -> Path:
+def draw_regret(
+    result: Result, path: Path, *, title: str | None, log: bool, bounds: Mapping[str, Callable[[I64], Any]]
+) -> Path:
     """Mean regret of each policy with its confidence band; ``log`` makes both axes logarithmic."""
     figure, axes = _figure(result, title)
     mean, half = _mean_and_half(result)
@@ -44,6 +48,8 @@ def draw_regret(result: Result, path: Path, *, title: str | None, log: bool) -> 
         half = np.zeros_like(half)  # so many bands would hide each other and the curves
     for label, style, m, h in zip(result.labels, _styles(len(result.labels)), mean, half, strict=True):
         _curve(axes, result.rounds, m, h, label, style)
+    for (label, bound), dash in zip(bounds.items(), itertools.cycle(((2, 2), (6, 2), (1, 3)))):
+        axes.plot(result.rounds, bound(result.rounds), color="#555555", linewidth=1.2, dashes=dash, label=label)
     if log:
         axes.set_xscale("log")
         axes.set_yscale("log", nonpositive="mask")

@@ -73,7 +73,8 @@ class Setting(NamedTuple):
     explores: bool
     learns: bool
     extremes: bool  # it asks for the best or the worst mean
-    column_extremes: bool  # or for those of what it remembers
+    tops: I64  # the columns of whose largest values it asks for
+    bottoms: I64  # and of whose smallest
     uniform: bool  # the problem draws u
     second: bool  # the problem draws v
     gaussian: bool  # the problem draws w
@@ -203,13 +204,36 @@ def fill_luck(
 @jit
 def extreme_means(mean: F64, best: F64, worst: F64) -> None:
     """The largest and the smallest mean of every lane."""
-    best[:] = mean[0]
-    worst[:] = mean[0]
+    for lane in range(best.size):  # a slice on the left would take a second to compile
+        best[lane] = mean[0, lane]
+        worst[lane] = mean[0, lane]
     for k in range(1, mean.shape[0]):
         for lane in range(best.size):
             m = mean[k, lane]
             best[lane] = m if m > best[lane] else best[lane]
             worst[lane] = m if m < worst[lane] else worst[lane]
+
+
+@jit
+def largest_of(memory: F64, column: int, top: F64) -> None:
+    """The largest value of a column in every lane."""
+    for lane in range(top.shape[1]):
+        top[column, lane] = memory[column, 0, lane]
+    for k in range(1, memory.shape[1]):
+        for lane in range(top.shape[1]):
+            value = memory[column, k, lane]
+            top[column, lane] = value if value > top[column, lane] else top[column, lane]
+
+
+@jit
+def smallest_of(memory: F64, column: int, bottom: F64) -> None:
+    """The smallest value of a column in every lane."""
+    for lane in range(bottom.shape[1]):
+        bottom[column, lane] = memory[column, 0, lane]
+    for k in range(1, memory.shape[1]):
+        for lane in range(bottom.shape[1]):
+            value = memory[column, k, lane]
+            bottom[column, lane] = value if value < bottom[column, lane] else bottom[column, lane]
 
 
 @jit
@@ -279,8 +303,9 @@ def add_noise(location: F64, z: F32, score: F64) -> None:
 @jit
 def total_weight(location: F64, peak: F64, weight: F64) -> None:
     """The largest location of every lane, and the sum of exp(location − largest)."""
-    peak[:] = location[0]
-    weight[:] = 0.0
+    for lane in range(peak.size):
+        peak[lane] = location[0, lane]
+        weight[lane] = 0.0
     for k in range(1, location.shape[0]):
         for lane in range(peak.size):
             peak[lane] = location[k, lane] if location[k, lane] > peak[lane] else peak[lane]
@@ -292,7 +317,8 @@ def total_weight(location: F64, peak: F64, weight: F64) -> None:
 @jit
 def take_explored(t: int, words: U32, floors: F64, explored: F64, arm: I64, failed: I64) -> None:
     """Explore where a uniform number falls below the sum of all floors: the arm in whose part of it it falls."""
-    explored[:] = 0.0
+    for lane in range(arm.size):
+        explored[lane] = 0.0
     sound = True
     for k in range(floors.shape[0]):
         for lane in range(arm.size):
@@ -401,7 +427,8 @@ def refresh(arm: I64, new_location: F64, new_scale: F64, location: F64, scale: F
 @jit
 def record_regret(pulls: F64, before: F64, gaps: F64, out: F64) -> None:
     """Σ_i Δ_i N_i of every lane, pulls from before the run left out."""
-    out[:] = 0.0
+    for lane in range(out.size):
+        out[lane] = 0.0
     for k in range(gaps.shape[0]):
         for lane in range(out.size):
             out[lane] += gaps[k, lane] * (pulls[k, lane] - before[k])
@@ -427,7 +454,10 @@ def optimistic_arms(
     )
     arm, still, before, looked = choice.arm, choice.still, choice.before, choice.looked
     pulls_of, mean_of, memory_of, score_of = pull.pulls, pull.mean, pull.memory, pull.score
-    scores[:] = choice.bound
+    bound = choice.bound
+    for k in range(scores.shape[0]):
+        for lane in range(scores.shape[1]):
+            scores[k, lane] = bound[k, lane]
     largest_score(scores, largest, arm)
     while next_looks(t, arm, scores, largest, looked, before):
         gather(before, pulls, mean, memory, pulls_of, mean_of, memory_of)
@@ -460,8 +490,8 @@ def play(
     law, gaussian, score, affine, explore, learn, reward, estimate = formulas
     C, near, rows, series, powers = robust
     numbers, arm_numbers, corruptions, gaps, before, fresh = setting[:6]
-    noisy, by_arm, clocked, lazy, weighted, explores, learns, extremes, column_extremes = setting[6:15]
-    one, two, normal = setting[15:]
+    noisy, by_arm, clocked, lazy, weighted, explores, learns, extremes, tops, bottoms = setting[6:16]
+    one, two, normal = setting[16:]
     pulls, total, mean, location, scale, memory = known
     words, z, reward_words, uniform, w = noise
     scores, largest, best, worst, top, bottom, arm, failed = choice[:8]
@@ -484,14 +514,16 @@ def play(
         for r in range(rounds):
             t += 1
             if t - start <= fresh.size:
-                arm[:] = fresh[t - start - 1]
-                probability[:] = 1.0
+                for lane in range(arm.size):
+                    arm[lane] = fresh[t - start - 1]
+                    probability[lane] = 1.0
             else:
                 if extremes:
                     extreme_means(mean, best, worst)
-                if column_extremes:
-                    for column in range(memory.shape[0]):
-                        extreme_means(memory[column], top[column], bottom[column])
+                for i in range(tops.size):
+                    largest_of(memory, tops[i], top)
+                for i in range(bottoms.size):
+                    smallest_of(memory, bottoms[i], bottom)
                 if by_arm:
                     if clocked:
                         now = (reference_score(f64(t), arms, affine, numbers, clock) - early) / (late - early)

@@ -7,7 +7,7 @@ import importlib.metadata
 import json
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -169,16 +169,17 @@ class Result:
         against: str | None = None,
         title: str | None = None,
         log: bool = False,
+        bounds: Mapping[str, Callable[[I64], Any]] | None = None,
     ) -> Path:
         """Draw mean regret with 95% confidence bands against the round, as PNG, SVG or PDF by the path's ending.
 
         ``against="C"`` draws the final regret of a sweep against that parameter instead, a curve for each kind of
-        policy.
+        policy. ``bounds`` are lines to be drawn beside the curves, functions of the round by name.
         """
         from rightarm.simulation.figure import draw_against, draw_regret
 
         if against is None:
-            return draw_regret(self, Path(path), title=title, log=log)
+            return draw_regret(self, Path(path), title=title, log=log, bounds=bounds or {})
         return draw_against(self, self.curves(against), against, Path(path), title=title, log=log)
 
     def curves(self, parameter: str) -> dict[str, list[tuple[float, int]]]:
@@ -246,7 +247,9 @@ def _parameters(policy: dict[str, Any]) -> dict[str, Any]:
     """The family and the parameters of a policy's specification; those of a schedule under the schedule's name."""
     row: dict[str, Any] = {"family": policy["formula"].rpartition(":")[2]}
     for name, value in policy["parameters"].items():
-        if isinstance(value, dict):
+        if isinstance(value, dict) and "law" in value:
+            row[name] = value["law"].rpartition(":")[2]
+        elif isinstance(value, dict):
             inner = _parameters(value)
             row[name] = inner.pop("family")
             row |= inner

@@ -1,0 +1,67 @@
+"""What a round of each policy costs, K = 10, on one core: `python -m benchmarks.policies`.
+
+CPU nanoseconds per round and replication, the least of several measurements, and what they are as multiples of BGE's.
+A plain formula is one that needs no memory, no exploration of its own and no method of several steps.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import rightarm as ra
+from benchmarks.common import best_of, rightarm_ns, table
+
+ARMS, HORIZON, REPLICATIONS, TIMES, TARGET = 10, 200_000, 64, 5, 2.0
+REFERENCE = ra.BoltzmannGumbel(C=0.5)
+PLAIN = [
+    ra.Boltzmann(0.1),
+    ra.Boltzmann(ra.inverse_log(0.25)),
+    ra.Boltzmann(ra.glie()),
+    ra.UCB(C=0.5),
+    ra.UCB1(),
+    ra.MOSS(horizon=HORIZON),
+    ra.AnytimeMOSS(),
+    ra.GaussianKLUCB(),
+    ra.GaussianThompson(),
+    ra.Maillard(),
+    ra.KLMS(),
+    ra.ExploreThenCommit(each=1_000),
+    ra.PerturbedMean(ra.noise.Gumbel(), 0.5),
+    ra.PerturbedMean(ra.noise.Gaussian(), 0.5),
+    ra.PerturbedMean(ra.noise.Exponential(), 0.5),
+    ra.PerturbedMean(ra.noise.Uniform(), 0.5),
+]
+OTHERS = [
+    ra.BoltzmannGumbel(C=0.5, estimator="catoni"),
+    ra.EpsilonGreedy(0.1),
+    ra.EpsilonGreedy(ra.decreasing(d=0.1)),
+    ra.EXP3(gamma=0.05),
+    ra.SoftMix(d=0.1),
+    ra.EXP3PlusPlus(),
+    ra.RobustUCB(u=0.5),
+    ra.UCBImproved(horizon=HORIZON),
+    ra.KLUCB(),
+    ra.BetaThompson(),
+]
+
+
+def measured(policy: ra.Policy, times: int = TIMES) -> float:
+    """Nanoseconds per round and replication."""
+    return best_of(times, functools.partial(rightarm_ns, policy, ARMS, HORIZON, REPLICATIONS))
+
+
+def main() -> None:
+    """Measure all and print them; the reference again after each, because the machine may change its pace."""
+    reference = measured(REFERENCE)
+    rows = [[f"`{REFERENCE}`", f"{reference:.1f}", "1.00", ""]]
+    for policy in [*PLAIN, *OTHERS]:
+        ns = measured(policy)
+        ratio = ns / min(measured(REFERENCE, 2), 1.1 * reference)
+        verdict = ("reached" if ratio <= TARGET else "not reached") if policy in PLAIN else "not a plain formula"
+        rows.append([f"`{policy}`", f"{ns:.1f}", f"{ratio:.2f}", verdict])
+    print(f"ns per round, K = {ARMS}, T = {HORIZON:,}; plain formulas: at most {TARGET:.0f} times BGE\n")
+    print(table(["policy", "ns", "over BGE", ""], rows))
+
+
+if __name__ == "__main__":
+    main()

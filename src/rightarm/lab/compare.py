@@ -1,0 +1,35 @@
+"""Policies side by side on one problem, with the least regret that any consistent policy can have."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightarm import theory
+from rightarm.policies.policy import PolicyFamily
+from rightarm.problems import Bernoulli, Gaussian, Problem
+
+Bound = Callable[[NDArray[np.int64]], Any]
+
+
+def lai_robbins(problem: Problem) -> Bound | None:
+    """The Lai–Robbins lower bound for ``problem`` as a function of the horizon, where it is known."""
+    if not (problem.gaps > 0).any():
+        return None
+    if problem.family is Bernoulli and problem.means.max() < 1:
+        return lambda rounds: theory.lai_robbins_bernoulli(problem.means, rounds)
+    sigmas = set(problem.values.get("sigma", ()))
+    if problem.family is Gaussian and len(sigmas) == 1 and min(sigmas) > 0:
+        return lambda rounds: theory.lai_robbins(problem.gaps, rounds, sigma=min(sigmas))
+    return None
+
+
+def described(family: PolicyFamily) -> tuple[str, str, str, str]:
+    """A policy's signature, what it does, its formula and its reference, from its docstring."""
+    signature, sentence, formula, *rest = (inspect.getdoc(family) or "").split("\n\n")
+    references = [paragraph for paragraph in rest if not paragraph.startswith(">>>")]
+    return signature, sentence, formula, " ".join(" ".join(references).split())
