@@ -67,13 +67,15 @@ def affine_lanes(
     location: Any,
     scale: Any,
 ) -> None:
-    """Location and scale of one arm's score in all replications; either z or the round makes the difference."""
+    """Location and scale of one arm's score in all replications; either z or the round makes the difference.
+
+    No such score asks for the extremes of columns, so anything may stand in their place.
+    """
     p, q, z = common(early, arms, numbers), common(late, arms, numbers), FAR
-    none = memory[:, 0, :]  # the extremes of the columns, for which no such score asks
     for lane in range(location.size):
         n, m = pulls[lane], mean[lane]
-        at_early = score(early, n, m, 0.0, 0.0, 0.0, arms, p, memory, none, none, 0, lane)
-        at_late = score(late, n, m, z, 0.0, 0.0, arms, q, memory, none, none, 0, lane)
+        at_early = score(early, n, m, 0.0, 0.0, 0.0, arms, p, memory, memory, memory, 0, lane)
+        at_late = score(late, n, m, z, 0.0, 0.0, arms, q, memory, memory, memory, 0, lane)
         location[lane] = at_early
         scale[lane] = (at_late - at_early) * unit()
 

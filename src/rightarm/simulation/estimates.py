@@ -1,6 +1,6 @@
 """The estimates of the arms' means in the rounds of a simulation: the plain mean, and Catoni's.
 
-They stand behind a function pointer, so that the loop over rounds is compiled without either.
+Catoni's stands behind a function pointer, so that the loop over rounds is compiled without it.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from rightarm.compile import jit, pointer
 from rightarm.simulation.types import F64, I64
 
 ESTIMATE = (
-    "void(int64[::1], float64[::1], float64[::1], float64, float64[:,:,::1], float64[:,:,:,::1], float64[:,:,::1],"
-    " float64[:,::1], float64[:,::1], float64[:,::1], float64[::1])"
+    "void(int64[::1], float64[::1], float64, float64[:,:,::1], float64[:,:,:,::1], float64[:,:,::1], float64[:,::1],"
+    " float64[:,::1], float64[:,::1], float64[::1])"
 )
 LEFT = np.inf  # marks a lane whose reward has not been taken yet
 
@@ -75,26 +75,8 @@ def catoni_lanes(
         new_mean[lane] = now
 
 
-def mean_lanes(
-    arm: I64,
-    pulled: F64,
-    reward: F64,
-    C: float,
-    near: F64,
-    rows: F64,
-    series: F64,
-    powers: F64,
-    total: F64,
-    mean: F64,
-    new_mean: F64,
-) -> None:
-    """The plain mean, for which nothing is kept but sums."""
-    average(arm, pulled, reward, total, mean, new_mean)
-
-
 def robust_lanes(
     arm: I64,
-    pulled: F64,
     reward: F64,
     C: float,
     near: F64,
@@ -105,11 +87,26 @@ def robust_lanes(
     mean: F64,
     new_mean: F64,
 ) -> None:
-    """Catoni's estimate, which counts the pulls itself."""
+    """The template of the compiled `catoni_lanes`."""
     catoni_lanes(arm, reward, C, near, rows, series, powers, total, mean, new_mean)
 
 
-ESTIMATORS: dict[str, Callable[..., None]] = {"mean": mean_lanes, "catoni": robust_lanes}
+def no_lanes(
+    arm: I64,
+    reward: F64,
+    C: float,
+    near: F64,
+    rows: F64,
+    series: F64,
+    powers: F64,
+    total: F64,
+    mean: F64,
+    new_mean: F64,
+) -> None:
+    """A blank, where plain means are enough."""
+
+
+ESTIMATORS: dict[str, Callable[..., None]] = {"mean": no_lanes, "catoni": robust_lanes}
 
 
 @functools.cache

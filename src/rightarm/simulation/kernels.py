@@ -15,6 +15,7 @@ from rightarm.compile import fma, jit
 from rightarm.elementary import exp
 from rightarm.policies.policy import EARLY, LATE
 from rightarm.simulation.argmax import TIE, largest_affine, largest_clocked, largest_score
+from rightarm.simulation.estimates import average
 from rightarm.simulation.types import F32, F64, I64, U32
 
 i64, u32, u64, f64 = np.int64, np.uint32, np.uint64, np.float64
@@ -53,7 +54,7 @@ class Formulas(NamedTuple):
     explore: Any
     learn: Any
     reward: Any
-    estimate: Any
+    estimate: Any  # in place of `average`
 
 
 class Setting(NamedTuple):
@@ -497,6 +498,7 @@ def play(
     scores, largest, best, worst, top, bottom, arm, failed = choice[:8]
     still, floors, explored, peak, weight, bound, until, _, _ = choice[8:]
     pulled, new_mean, pulled_memory, learned, paid, probability, new_location, new_scale, new_bound = pull
+    pulled_row, mean_row = pulled[0], new_mean[0]
     arms, now, early, late = f64(mean.shape[0]), 0.0, 0.0, 1.0
     if clocked:
         early = reference_score(EARLY, arms, affine, numbers, clock)
@@ -554,15 +556,18 @@ def play(
                     total_weight(location, peak, weight)
                     probabilities(arm, location, peak, weight, floors, explored, probability)
             count_pull(arm, pulls, pulled)
-            reward(f64(t), arm, pulled[0], uniform[r], w[r], arm_numbers, paid)
-            corrupt(f64(t), corruptions, arm, pulled[0], paid)
-            estimate(arm, pulled[0], paid, C, near, rows, series, powers, total, mean, new_mean[0])
+            reward(f64(t), arm, pulled_row, uniform[r], w[r], arm_numbers, paid)
+            corrupt(f64(t), corruptions, arm, pulled_row, paid)
+            if near.size:
+                estimate(arm, paid, C, near, rows, series, powers, total, mean, mean_row)
+            else:
+                average(arm, pulled_row, paid, total, mean, mean_row)
             if learns:
                 gather_memory(arm, memory, pulled_memory)
-                learn(f64(t), arms, pulled[0], new_mean[0], paid, probability, pulled_memory, numbers, learned)
+                learn(f64(t), arms, pulled_row, mean_row, paid, probability, pulled_memory, numbers, learned)
                 scatter_memory(arm, learned, memory, pulled_memory)
             if by_arm:
-                affine(EARLY, LATE, arms, pulled[0], new_mean[0], pulled_memory, numbers, new_location, new_scale)
+                affine(EARLY, LATE, arms, pulled_row, mean_row, pulled_memory, numbers, new_location, new_scale)
                 watch(t, new_location, failed)
                 watch(t, new_scale, failed)
                 refresh(arm, new_location, new_scale, location, scale)
