@@ -4,10 +4,13 @@ PYTHON ?= python3
 BIN := .venv/bin
 export RIGHTARM_CACHE_DIR ?= $(CURDIR)/.cache/compiled
 
-.PHONY: figure1 quick test test-slow check bench format clean
+.PHONY: figure1 reproduce quick test test-slow check bench format clean
 
 figure1: .venv/ready  ## the paper's Figure 1, into results/figure1
 	$(BIN)/rightarm reproduce figure1
+
+reproduce: .venv/ready  ## every claim of the paper against simulation, on one page: results/all.html
+	$(BIN)/rightarm reproduce all
 
 quick: .venv/ready  ## a smaller Figure 1 in half a minute, into results/figure1-quick
 	$(BIN)/rightarm reproduce figure1 --quick --output results/figure1-quick

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import math
 import sys
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -17,12 +18,16 @@ except ImportError:
 
 import rightarm
 from rightarm.formula import check_count
+from rightarm.lab.reproduce import Plan
+from rightarm.lab.studies import STUDIES
+from rightarm.lab.study import Study
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, help="Multi-armed bandits: Boltzmann exploration done right."
 )
 reproduce = typer.Typer(no_args_is_help=True, help="Compute the paper's results again.")
 app.add_typer(reproduce, name="reproduce")
+ALL = "all"
 
 
 @app.callback(invoke_without_command=True)
@@ -45,36 +50,50 @@ def _at_least(name: str, least: int) -> Callable[[int | None], int | None]:
     return check
 
 
+Replications = Annotated[
+    int | None,
+    typer.Option(callback=_at_least("replications", 2), help="Replications of every point, not the usual number."),
+]
+Seed = Annotated[int, typer.Option(callback=_at_least("seed", 0), help="The seed.")]
+Workers = Annotated[
+    int | None, typer.Option(callback=_at_least("workers", 1), help="Threads; one per core unless given.")
+]
+Quick = Annotated[bool, typer.Option("--quick", help="A smaller version, for a first look.")]
+
+
+@contextlib.contextmanager
+def _working(title: str, rounds: int) -> Iterator[Callable[[int], None]]:
+    """A progress bar; Ctrl-C ends with a word on how to go on."""
+    from rightarm.simulation.progress import bar
+
+    try:
+        with bar(title, rounds) as on_rounds:
+            yield on_rounds
+    except KeyboardInterrupt:
+        typer.echo("stopped; what was finished is kept, and the same command goes on from there", err=True)
+        raise typer.Exit(130) from None
+
+
 @reproduce.command()
 def figure1(
     quick: Annotated[
         bool, typer.Option("--quick", help="A smaller version: a fifth of the rounds, half the grid.")
     ] = False,
     output: Annotated[Path, typer.Option(help="The folder for figure, points and report.")] = Path("results/figure1"),
-    replications: Annotated[
-        int | None,
-        typer.Option(callback=_at_least("replications", 2), help="Replications of every point: 64, quick 32."),
-    ] = None,
-    seed: Annotated[int, typer.Option(callback=_at_least("seed", 0), help="The seed.")] = 2017,
-    workers: Annotated[
-        int | None, typer.Option(callback=_at_least("workers", 1), help="Threads; one per core unless given.")
-    ] = None,
+    replications: Replications = None,
+    seed: Seed = 2017,
+    workers: Workers = None,
 ) -> None:
     """Figure 1: mean regret against C², five algorithms, both scenarios. Killed and started again, it goes on."""
     from rightarm.lab import figure1 as lab
     from rightarm.lab.figure1_plot import draw
     from rightarm.lab.figure1_report import claims, report
     from rightarm.simulation.jobs import available_cores
-    from rightarm.simulation.progress import bar
 
     make = lab.quick_plan if quick else lab.full_plan
     plan = make(seed=seed) if replications is None else make(replications, seed)
-    try:
-        with bar("Figure 1", lab.rounds_left(plan, output)) as on_rounds:
-            points = lab.compute(plan, output, workers or available_cores(), on_rounds)
-    except KeyboardInterrupt:
-        typer.echo("stopped; what was finished is kept, and the same command goes on from there", err=True)
-        raise typer.Exit(130) from None
+    with _working("Figure 1", lab.rounds_left(plan, output)) as on_rounds:
+        points = lab.compute(plan, output, workers or available_cores(), on_rounds)
     lab.write_csv(points, output / "figure1.csv")
     draw(points, plan, output / "figure1.png", output / "figure1.svg")
     (output / "report.md").write_text(report(points, plan), encoding="utf-8")
@@ -87,6 +106,56 @@ def figure1(
     typer.echo(
         "\n".join(f"wrote {output / name}" for name in ("figure1.png", "figure1.svg", "figure1.csv", "report.md"))
     )
+
+
+def _reproduce(name: str, title: str, plans: Sequence[Plan], output: Path, workers: int | None) -> None:
+    """Reproduce some studies, tell their verdicts, and write page and points into ``output``."""
+    from rightarm.lab import reproduce as lab
+    from rightarm.simulation.jobs import available_cores
+
+    done = []
+    with _working(name, sum(plan.rounds_left for plan in plans)) as on_rounds:
+        for plan in plans:
+            done.append(lab.reproduce(plan, workers or available_cores(), on_rounds))
+            typer.echo(done[-1].line)
+    page, points = output / f"{name}.html", output / f"{name}.csv"
+    lab.write_csv(done, points)
+    made = f"rightarm reproduce {name}{' --quick' if plans[0].quick else ''} --seed {plans[0].seed}"
+    lab.write_page(done, page, title, made, output / "figure1" if name == ALL else None)
+    typer.echo(f"wrote {page}\nwrote {points}")
+
+
+def _command(study: Study) -> Callable[..., None]:
+    def command(
+        quick: Quick = False,
+        output: Annotated[Path, typer.Option(help="The folder for page and points.")] = Path("results") / study.name,
+        replications: Replications = None,
+        seed: Seed = 2017,
+        workers: Workers = None,
+    ) -> None:
+        plan = Plan(study, output, quick, replications, seed)
+        _reproduce(study.name, study.title, [plan], output, workers)
+
+    return command
+
+
+for _study in STUDIES:
+    reproduce.command(_study.name, help=f"{_study.title}. Killed and started again, it goes on.")(_command(_study))
+
+
+@reproduce.command(name=ALL)
+def everything(
+    quick: Quick = False,
+    output: Annotated[Path, typer.Option(help="The folder for page and points; each study has one in it.")] = Path(
+        "results"
+    ),
+    replications: Replications = None,
+    seed: Seed = 2017,
+    workers: Workers = None,
+) -> None:
+    """All of these on one page, and Figure 1 if it has been computed. Killed and started again, it goes on."""
+    plans = [Plan(study, output / study.name, quick, replications, seed) for study in STUDIES]
+    _reproduce(ALL, "Boltzmann Exploration Done Right, reproduced", plans, output, workers)
 
 
 @app.command()

@@ -19,6 +19,7 @@ import rightarm as ra
 from rightarm.cli import app
 from rightarm.lab import figure1 as lab
 from rightarm.lab.archive import Archive
+from rightarm.lab.driver import BLOCK
 from rightarm.lab.figure1_plot import draw
 from rightarm.lab.figure1_report import claims, difference, report
 
@@ -62,8 +63,8 @@ def test_points_equal_a_plain_simulation(tmp_path: Path) -> None:
 
 
 def test_more_replications_than_one_job_holds(tmp_path: Path) -> None:
-    plan = lab.Plan(horizon=50, replications=lab.BLOCK + 6, grid=(0.25,), seed=1)
-    result = ra.simulate(ra.UCB(C=0.5), lab.SCENARIOS["a"], horizon=50, replications=lab.BLOCK + 6, seed=1)
+    plan = lab.Plan(horizon=50, replications=BLOCK + 6, grid=(0.25,), seed=1)
+    result = ra.simulate(ra.UCB(C=0.5), lab.SCENARIOS["a"], horizon=50, replications=BLOCK + 6, seed=1)
     points = lab.compute(plan, tmp_path, 2, nothing)
     assert np.array_equal(points.at("a", "UCB").regret, result.regret[0, :, -1])
 

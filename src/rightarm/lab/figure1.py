@@ -10,14 +10,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from rightarm.lab import driver
 from rightarm.lab.archive import Archive
+from rightarm.lab.study import Cell
 from rightarm.policies import UCB, Boltzmann, BoltzmannGumbel, Policy, constant, inverse_log, inverse_sqrt
 from rightarm.problems import Bernoulli, Problem
-from rightarm.simulation.engine import Start
-from rightarm.simulation.jobs import Job, padded
+from rightarm.simulation.jobs import Job
 
 PAPER_HORIZON, ARMS, GAP, CORRUPTED_ROUNDS, SUGGESTED = 1_000_000, 10, 0.01, 5_000, 0.25
-BLOCK = 64  # replications of a job; fixed, so that a folder can be continued on any machine
 
 # The paper's five, and BGE with two other noise locations, which stand in the report's table only.
 ALGORITHMS: dict[str, Callable[[float], Policy]] = {
@@ -122,34 +122,30 @@ class Points:
         return self.cells[scenario, algorithm, c2]
 
 
-def jobs(plan: Plan) -> dict[Job, tuple[str, str, float]]:
-    """The work, with the cell that each piece belongs to."""
-    start = Start((0,) * ARMS, (0.0,) * ARMS)
+def cells(plan: Plan) -> dict[tuple[str, str, float], Cell]:
+    """The simulations: every scenario, algorithm and C²."""
     return {
-        Job(make(c2), problem, start, plan.seed, first, size, (plan.horizon,), padded(size)): (scenario, algorithm, c2)
+        (scenario, algorithm, c2): Cell(make(c2), problem, (plan.horizon,), plan.replications)
         for scenario, problem in SCENARIOS.items()
         for algorithm, make in ALGORITHMS.items()
         for c2 in plan.grid
-        for first in range(0, plan.replications, BLOCK)
-        for size in [min(BLOCK, plan.replications - first)]
     }
+
+
+def jobs(plan: Plan) -> dict[Job, tuple[str, str, float]]:
+    """The work, with the cell that each piece belongs to."""
+    return driver.jobs_of(cells(plan), plan.seed)
 
 
 def rounds_left(plan: Plan, folder: Path) -> int:
     """What ``folder`` does not hold yet."""
-    archive = Archive(folder / "cells")
-    return sum(job.rounds for job in jobs(plan) if archive.get(job) is None)
+    return driver.rounds_left(jobs(plan), Archive(folder / "cells"))
 
 
 def compute(plan: Plan, folder: Path, workers: int, on_rounds: Callable[[int], None]) -> Points:
     """All cells of the figure; those that ``folder`` holds already are not computed again."""
-    cells = jobs(plan)
-    parts: dict[tuple[str, str, float], dict[int, NDArray[np.float64]]] = {cell: {} for cell in cells.values()}
-    for job, outcome in Archive(folder / "cells").play(list(cells), workers, on_rounds):
-        parts[cells[job]][job.first] = outcome.regret[:, -1]
-    return Points(
-        [Point(*cell, np.concatenate([found[first] for first in sorted(found)])) for cell, found in parts.items()]
-    )
+    samples = driver.compute(cells(plan), plan.seed, Archive(folder / "cells"), workers, on_rounds)
+    return Points([Point(*cell, sample.regret[:, -1]) for cell, sample in samples.items()])
 
 
 def write_csv(points: Points, path: Path) -> None:

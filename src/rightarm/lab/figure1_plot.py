@@ -23,6 +23,13 @@ TITLES = {"a": "(a) i.i.d. initialization", "b": "(b) malicious initialization"}
 
 
 def draw(points: Points, plan: Plan, *paths: Path) -> None:
+    """The figure, in a file for each path."""
+    drawn = figure(points, plan)
+    for path in paths:
+        drawn.savefig(path, dpi=160, metadata={"Date": None} if path.suffix == ".svg" else None)
+
+
+def figure(points: Points, plan: Plan) -> Figure:
     """Both panels with 95% confidence bands, the dotted line at C² = 1/4, and the regret of a uniform choice."""
     figure = Figure(figsize=(11, 4.6), layout="constrained")
     panels = figure.subplots(1, 2, sharey=True)
@@ -45,5 +52,4 @@ def draw(points: Points, plan: Plan, *paths: Path) -> None:
         axes.grid(alpha=0.25)
     panels[0].set_ylabel(f"mean regret, T = {plan.horizon:,}")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(DRAWN), frameon=False)
-    for path in paths:
-        figure.savefig(path, dpi=160, metadata={"Date": None} if path.suffix == ".svg" else None)
+    return figure

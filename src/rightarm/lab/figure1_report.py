@@ -3,22 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from rightarm.lab.figure1 import ALGORITHMS, ARMS, CORRUPTED_ROUNDS, GAP, PAPER_HORIZON, SUGGESTED, Plan, Point, Points
+from rightarm.lab.study import CERTAIN, Claim
 from rightarm.simulation.result import versions
 
 BOLTZMANN = ("BE-const", "BE-log", "BE-sqrt")
-CERTAIN = 3.0  # standard errors of a difference from which we speak of one
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A statement of the paper, the measured answer, and the numbers behind it."""
-
-    statement: str
-    holds: bool
-    evidence: str
 
 
 def difference(x: Point, y: Point) -> float:

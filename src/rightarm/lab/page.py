@@ -1,0 +1,182 @@
+"""One page of HTML with everything in it: figures, verdicts, settings, fits and versions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from rightarm.lab.growth import LATER, Fit, short
+from rightarm.lab.study import AGREES, CERTAIN, Cell, Claim, Finding, Study
+from rightarm.simulation.result import versions
+
+PAPER = "https://arxiv.org/abs/1705.10257"
+
+STYLE = """
+:root { color-scheme: light; --line: #d5d9de; --soft: #57606a; }
+body { font: 16px/1.5 system-ui, sans-serif; color: #1f2328; margin: 0 auto; padding: 1rem; max-width: 70rem; }
+h1 { font-size: 1.7rem; line-height: 1.2; } h2 { font-size: 1.3rem; margin: 0 0 .5rem; }
+h3 { font-size: 1rem; margin: 1.2rem 0 .3rem; }
+section { border-top: 1px solid var(--line); margin-top: 2rem; padding-top: 1.2rem; }
+.formula { background: #f6f8fa; padding: .5rem .8rem; border-radius: 6px; overflow-wrap: anywhere; }
+.verdict { padding: .5rem .8rem; border-left: 5px solid; border-radius: 3px; overflow-wrap: anywhere; }
+.holds { border-color: #1a7f37; background: #eefbf1; } .fails { border-color: #cf222e; background: #fff0ee; }
+.panels { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 26rem), 1fr)); gap: 1rem; }
+.panels.wide { grid-template-columns: 1fr; } .panels > svg { width: 100%; }
+.table { overflow-x: auto; } table { border-collapse: collapse; font-size: .88rem; }
+th, td { padding: .2rem .7rem .2rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
+th { font-weight: 600; } .whole { white-space: nowrap; }
+.setting, footer { color: var(--soft); font-size: .92rem; }
+"""
+
+READING = (
+    "Curves are means with 95% confidence bands, dotted lines are computed. A bound is taken to be broken where the "
+    f"mean is beyond it by more than {CERTAIN:g} standard errors; a measured value equals an exact one if they differ "
+    f"by less than {AGREES:g}. “Holds” means that nothing measured here contradicts the claim. Growth is the "
+    f"least-squares fit of a + b g(T) to the later part of a curve ({LATER:.0%} of its logarithmic range), weighted by "
+    "standard errors; the residual is the root mean square distance in standard errors."
+)
+
+
+@dataclass(frozen=True)
+class Section:
+    """A study with what it found, its cells (for the settings) and its pictures."""
+
+    study: Study
+    finding: Finding
+    cells: Sequence[Cell]
+    pictures: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Extra:
+    """A result from elsewhere that the page shows too: Figure 1."""
+
+    name: str
+    title: str
+    text: str
+    claims: Sequence[Claim]
+    pictures: Sequence[str]
+
+
+def page(title: str, sections: Sequence[Section], extras: Sequence[Extra], made: str) -> str:
+    """The whole page, as HTML that is also well-formed XML."""
+    packages = ", ".join(f"{name} {version}" for name, version in versions().items())
+    return "\n".join(
+        [
+            '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8" />',
+            '<meta name="viewport" content="width=device-width, initial-scale=1" />',
+            f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>",
+            f"<h1>{escape(title)}</h1>",
+            f'<p>The claims of Cesa-Bianchi, Gentile, Lugosi, Neu: <a href="{PAPER}">Boltzmann Exploration Done '
+            "Right</a>, NeurIPS 2017, each simulated in its own setting and compared with its bound.</p>",
+            _overview(sections, extras),
+            f'<p class="setting">{READING}</p>',
+            *map(_section, sections),
+            *map(_extra, extras),
+            f"<footer><p>Made by <code>{escape(made)}</code> with {escape(packages)}.</p></footer>",
+            "</body></html>\n",
+        ]
+    )
+
+
+def mathematics(text: str) -> str:
+    """Text with a_b, a_{bc}, a^b and a^{bc} as subscripts and superscripts."""
+    for sign, tag in (("_", "sub"), ("^", "sup")):
+        pattern = rf"\{sign}(?:\{{([^}}]*)\}}|(\w|\+))"
+        text = re.sub(pattern, lambda found, tag=tag: f"<{tag}>{found[1] or found[2]}</{tag}>", text)  # type: ignore[misc]
+    return text
+
+
+def _text(text: str) -> str:
+    powers = re.sub(r"(\d)e([+-])0*(\d+)", lambda f: f"{f[1]}·10^{{{'−' * (f[2] == '-')}{f[3]}}}", text)  # 2e-10
+    return mathematics(escape(powers, quote=False))
+
+
+def _overview(sections: Sequence[Section], extras: Sequence[Extra]) -> str:
+    rows = [[f'<a href="#{s.study.name}">{_text(s.study.title)}</a>', _word(s.finding.holds)] for s in sections] + [
+        [f'<a href="#{x.name}">{_text(x.title)}</a>', _count(x.claims)] for x in extras
+    ]
+    return _table(["claim", "verdict"], rows) if len(rows) > 1 else ""
+
+
+def _word(holds: bool) -> str:
+    return "holds" if holds else "<strong>does not hold as printed</strong>"
+
+
+def _count(claims: Sequence[Claim]) -> str:
+    return f"{sum(claim.holds for claim in claims)} of {len(claims)} statements agree" if claims else "not at hand"
+
+
+def _section(section: Section) -> str:
+    study, finding = section.study, section.finding
+    return "\n".join(
+        [
+            f'<section id="{study.name}"><h2>{_text(study.title)}</h2>',
+            f'<p>{_text(study.claim)}</p><p class="formula">{_text(study.formula)}</p>',
+            f'<p class="verdict {"holds" if finding.holds else "fails"}">{_text(finding.verdict)}.</p>',
+            f'<div class="panels">{"".join(section.pictures)}</div>',
+            "<h3>What was compared</h3>",
+            _claims(finding.claims),
+            *(
+                ["<h3>Also seen, without weight in the verdict</h3>", _claims(finding.remarks, "yes")]
+                if finding.remarks
+                else []
+            ),
+            *(
+                f"<h3>{_text(t.title)}</h3>{_table(map(_text, t.head), (map(_text, r) for r in t.rows))}"
+                for t in finding.tables
+            ),
+            *(["<h3>Growth</h3>", _fits(finding.fits)] if finding.fits else []),
+            f'<h3>Setting</h3><p class="setting">{_text(f"{study.setting} {_settings(section.cells)}")}</p></section>',
+        ]
+    )
+
+
+def _extra(extra: Extra) -> str:
+    claims = _claims(extra.claims, "agrees") if extra.claims else ""
+    return (
+        f'<section id="{extra.name}"><h2>{_text(extra.title)}</h2><p>{_text(extra.text)}</p>'
+        f'<div class="panels wide">{"".join(extra.pictures)}</div>{claims}</section>'
+    )
+
+
+def _claims(claims: Sequence[Claim], word: str = "holds") -> str:
+    rows = [[_text(c.statement), word if c.holds else "<strong>no</strong>", _text(c.evidence)] for c in claims]
+    return _table(["statement", "", "measured"], rows)
+
+
+def _fits(fits: dict[str, list[Fit]]) -> str:
+    rows = []
+    for label, found in fits.items():
+        best, *others = found
+        rest = ", ".join(f"{other.law} ({short(other)})" for other in others)
+        law = f"{best.a:.4g} {'+' if best.b >= 0 else '−'} {abs(best.b):.4g} {best.law}".replace("-", "−")
+        rows.append([_text(label), _whole(law), _whole(f"± {best.b_error:.2g}"), _text(short(best)), _text(rest)])
+    return _table(["curve", "best fit a + b g(T)", "error of b", "residual", "others (residual)"], rows)
+
+
+def _whole(text: str) -> str:
+    """Text that is not broken into lines."""
+    return f'<span class="whole">{_text(text)}</span>'
+
+
+def _settings(cells: Sequence[Cell]) -> str:
+    """The sizes, read off the cells."""
+    arms = sorted({cell.problem.arms for cell in cells})
+    horizons = [cell.checkpoints[0] for cell in cells] + [cell.horizon for cell in cells]
+    replications = sorted({cell.replications for cell in cells})
+    rounds = sum(cell.replications * (cell.horizon - cell.start.rounds) for cell in cells)
+    span = f"from {min(horizons):,} to {max(horizons):,}" if min(horizons) < max(horizons) else f"= {max(horizons):,}"
+    return (
+        f"K = {', '.join(map(str, arms))}; T {span}; "
+        f"{', '.join(map(str, replications))} replications; {len(cells)} simulations, {rounds:.2g} rounds in all."
+    )
+
+
+def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """A table of cells that are HTML already; it scrolls by itself where the page is narrow."""
+    titles = "".join(f"<th>{cell}</th>" for cell in head)
+    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
+    return f'<div class="table"><table><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table></div>'
