@@ -90,8 +90,7 @@ def figure1(
     from rightarm.lab.figure1_report import claims, report
     from rightarm.simulation.jobs import available_cores
 
-    make = lab.quick_plan if quick else lab.full_plan
-    plan = make(seed=seed) if replications is None else make(replications, seed)
+    plan = lab.plan(quick, replications, seed)
     with _working("Figure 1", lab.rounds_left(plan, output)) as on_rounds:
         points = lab.compute(plan, output, workers or available_cores(), on_rounds)
     lab.write_csv(points, output / "figure1.csv")
@@ -111,6 +110,7 @@ def figure1(
 def _reproduce(name: str, title: str, plans: Sequence[Plan], output: Path, workers: int | None) -> None:
     """Reproduce some studies, tell their verdicts, and write page and points into ``output``."""
     from rightarm.lab import reproduce as lab
+    from rightarm.lab.figure1 import plan as figure1_plan
     from rightarm.simulation.jobs import available_cores
 
     done = []
@@ -120,8 +120,10 @@ def _reproduce(name: str, title: str, plans: Sequence[Plan], output: Path, worke
             typer.echo(done[-1].line)
     page, points = output / f"{name}.html", output / f"{name}.csv"
     lab.write_csv(done, points)
-    made = f"rightarm reproduce {name}{' --quick' if plans[0].quick else ''} --seed {plans[0].seed}"
-    lab.write_page(done, page, title, made, output / "figure1" if name == ALL else None)
+    first = plans[0]
+    made = f"rightarm reproduce {name}{' --quick' if first.quick else ''} --seed {first.seed}"
+    shown = (figure1_plan(first.quick, first.replications, first.seed), output / "figure1")
+    lab.write_page(done, page, title, made, shown if name == ALL else None)
     typer.echo(f"wrote {page}\nwrote {points}")
 
 
@@ -153,8 +155,10 @@ def everything(
     seed: Seed = 2017,
     workers: Workers = None,
 ) -> None:
-    """All of these on one page, and Figure 1 if it has been computed. Killed and started again, it goes on."""
+    """All of these on one page (quick: Figure 1 only if it is there). Killed and started again, it goes on."""
     plans = [Plan(study, output / study.name, quick, replications, seed) for study in STUDIES]
+    if not quick:
+        figure1(False, output / "figure1", replications, seed, workers)
     _reproduce(ALL, "Boltzmann Exploration Done Right, reproduced", plans, output, workers)
 
 

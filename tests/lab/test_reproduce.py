@@ -103,14 +103,13 @@ def test_one_study_shares_its_outcomes_with_all(undisturbed: Path, study: object
     assert ElementTree.parse(undisturbed / name / f"{name}.html").getroot().tag == "html"
 
 
-def test_figure1_is_shown_if_it_is_at_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_figure1_is_shown_if_it_is_at_hand(tmp_path: Path) -> None:
     plan = figure1.Plan(horizon=200, replications=3, grid=(0.001, 0.25, 100.0), seed=5)
-    monkeypatch.setattr(figure1, "full_plan", lambda: plan)
-    lab.write_page([], tmp_path / "without.html", "Title", "made", tmp_path / "figure1")
+    lab.write_page([], tmp_path / "without.html", "Title", "made", (plan, tmp_path / "figure1"))
     assert not (tmp_path / "figure1").exists()
     assert "Not computed here yet" in (tmp_path / "without.html").read_text(encoding="utf-8")
     figure1.compute(plan, tmp_path / "figure1", 2, lambda rounds: None)
-    lab.write_page([], tmp_path / "with.html", "Title", "made", tmp_path / "figure1")
+    lab.write_page([], tmp_path / "with.html", "Title", "made", (plan, tmp_path / "figure1"))
     text = (tmp_path / "with.html").read_text(encoding="utf-8")
     assert len(list(ElementTree.fromstring(text).iter("svg"))) == 1
     assert "BGE performs notably well" in text

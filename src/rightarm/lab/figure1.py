@@ -74,6 +74,12 @@ def quick_plan(replications: int = 32, seed: int = 2017) -> Plan:
     return Plan(PAPER_HORIZON // 5, replications, grid(9), seed)
 
 
+def plan(quick: bool, replications: int | None, seed: int) -> Plan:
+    """One of the two, with its own number of replications unless another is given."""
+    make = quick_plan if quick else full_plan
+    return make(seed=seed) if replications is None else make(replications, seed)
+
+
 @dataclass(frozen=True)
 class Point:
     """One cell of the figure: final regret of all replications."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rightarm.lab import figure1 as first_figure
 from rightarm.lab.archive import Archive
 from rightarm.lab.driver import compute, jobs_of, rounds_left
 from rightarm.lab.study import Cell, Finding, Key, Samples, Study
@@ -83,8 +84,10 @@ def write_csv(done: Sequence[Reproduced], path: Path) -> None:
                     writer.writerow([one.study.name, cell.policy, cell.problem, row[0], len(sample.regret), *numbers])
 
 
-def write_page(done: Sequence[Reproduced], path: Path, title: str, made: str, figure1: Path | None = None) -> None:
-    """The page with all figures, and with Figure 1 from its folder if one is given."""
+def write_page(
+    done: Sequence[Reproduced], path: Path, title: str, made: str, figure1: tuple[first_figure.Plan, Path] | None = None
+) -> None:
+    """The page with all figures, and with Figure 1 if its plan and its folder are given."""
     from rightarm.lab.draw import svg
     from rightarm.lab.page import Section, page
 
@@ -97,24 +100,21 @@ def write_page(done: Sequence[Reproduced], path: Path, title: str, made: str, fi
         )
         for one in done
     ]
-    extras = [] if figure1 is None else [_figure1(figure1)]
+    extras = [] if figure1 is None else [_figure1(*figure1)]
     path.write_text(page(title, sections, extras, made), encoding="utf-8")
 
 
-def _figure1(folder: Path) -> Extra:
+def _figure1(plan: first_figure.Plan, folder: Path) -> Extra:
     """Figure 1 as the page shows it: drawn anew from the outcomes in ``folder``, if they are all there."""
-    from rightarm.lab import figure1, figure1_plot
+    from rightarm.lab import figure1_plot
     from rightarm.lab.draw import inline
     from rightarm.lab.figure1_report import claims
     from rightarm.lab.page import Extra
 
     title = "Figure 1: regret against C²"
-    for plan in (figure1.full_plan(), figure1.quick_plan()):
-        if folder.exists() and figure1.rounds_left(plan, folder) == 0:
-            points = figure1.compute(plan, folder, 1, lambda rounds: None)
-            picture = inline(figure1_plot.figure(points, plan), "figure1", title)
-            text = (
-                f"T = {plan.horizon:,}, {plan.replications} replications; “rightarm reproduce figure1” has the details."
-            )
-            return Extra("figure1", title, text, claims(points, plan), [picture])
-    return Extra("figure1", title, "Not computed here yet: “rightarm reproduce figure1” does it.", [], [])
+    if not folder.exists() or first_figure.rounds_left(plan, folder):
+        return Extra("figure1", title, "Not computed here yet: “rightarm reproduce figure1” does it.", [], [])
+    points = first_figure.compute(plan, folder, 1, lambda rounds: None)
+    picture = inline(figure1_plot.figure(points, plan), "figure1", title)
+    text = f"T = {plan.horizon:,}, {plan.replications} replications; “rightarm reproduce figure1” has the details."
+    return Extra("figure1", title, text, claims(points, plan), [picture])
