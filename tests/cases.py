@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 import naive
+import naive_memory
 import rightarm as ra
-from rightarm.noise import Gaussian, Gumbel
+from rightarm.noise import Exponential, Gaussian, Gumbel, Uniform
 
 ROUNDS = 400
 
@@ -84,6 +85,16 @@ def threefold(u, v, w, *, level: float):  # type: ignore[no-untyped-def]
 class PolicyCase:
     policy: ra.Policy
     score: naive.Score
+    error: float = 1e-12  # by which a score may differ from the oracle's
+    shifts: bool = True  # a shift of all means changes no choice
+
+
+@dataclass(frozen=True)
+class PlayerCase:
+    """A policy that remembers more than pulls and means, explores, or decides by its own past."""
+
+    policy: ra.Policy
+    make: naive_memory.Make
 
 
 @dataclass(frozen=True)
@@ -131,6 +142,42 @@ POLICIES = {
         ra.AnytimeMOSS(), lambda t, n, mean, z, means: mean + math.sqrt(max(0.0, math.log(t / (len(means) * n))) / n)
     ),
     "curious": PolicyCase(curious(), lambda t, n, mean, z, means: mean + 1 / math.sqrt(n)),
+    "kl-ucb": PolicyCase(ra.KLUCB(), naive.kl_ucb(0.0), error=1e-10, shifts=False),
+    "kl-ucb of the theorem": PolicyCase(ra.KLUCB(c=3.0), naive.kl_ucb(3.0), error=1e-10, shifts=False),
+    "gaussian kl-ucb": PolicyCase(ra.GaussianKLUCB(sigma=0.7, c=2.0), naive.gaussian_kl_ucb(0.7, 2.0)),
+    "kl-ms": PolicyCase(ra.KLMS(), naive.kl_ms(), shifts=False),
+    "perturbed by gumbel": PolicyCase(ra.PerturbedMean(Gumbel(), scale=0.5), naive.perturbed_mean(0.5)),
+    "perturbed by gaussian": PolicyCase(ra.PerturbedMean(Gaussian()), naive.perturbed_mean(1.0)),
+    "perturbed by exponential": PolicyCase(ra.PerturbedMean(Exponential(), scale=0.7), naive.perturbed_mean(0.7)),
+    "perturbed by uniform": PolicyCase(ra.PerturbedMean(Uniform(), scale=2.0), naive.perturbed_mean(2.0)),
+}
+
+PLAYERS = {
+    "epsilon-greedy": PlayerCase(
+        ra.EpsilonGreedy(0.2), lambda arms: naive_memory.EpsilonGreedy(arms, lambda t, arms: 0.2)
+    ),
+    "epsilon-greedy, decreasing": PlayerCase(
+        ra.EpsilonGreedy(ra.decreasing(d=0.8, c=2.0)),
+        lambda arms: naive_memory.EpsilonGreedy(arms, naive_memory.decreasing(c=2.0, d=0.8)),
+    ),
+    "explore, then commit": PlayerCase(
+        ra.ExploreThenCommit(each=20), lambda arms: naive_memory.ExploreThenCommit(arms, 20)
+    ),
+    "commit at once": PlayerCase(ra.ExploreThenCommit(each=1), lambda arms: naive_memory.ExploreThenCommit(arms, 1)),
+    "exp3": PlayerCase(ra.EXP3(gamma=0.15), lambda arms: naive_memory.EXP3(arms, 0.15)),
+    "exp3, exploring only": PlayerCase(ra.EXP3(gamma=1.0), lambda arms: naive_memory.EXP3(arms, 1.0)),
+    "softmix": PlayerCase(ra.SoftMix(d=0.9), lambda arms: naive_memory.SoftMix(arms, 0.9)),
+    "exp3++": PlayerCase(ra.EXP3PlusPlus(), lambda arms: naive_memory.EXP3PlusPlus(arms, 18.0)),
+    "exp3++, few gaps explored": PlayerCase(
+        ra.EXP3PlusPlus(c=0.01), lambda arms: naive_memory.EXP3PlusPlus(arms, 0.01)
+    ),
+    "ucb-improved": PlayerCase(ra.UCBImproved(horizon=400), lambda arms: naive_memory.UCBImproved(arms, 400)),
+    "ucb-improved, soon over": PlayerCase(ra.UCBImproved(horizon=40), lambda arms: naive_memory.UCBImproved(arms, 40)),
+    "robust ucb": PlayerCase(ra.RobustUCB(u=0.05), lambda arms: naive_memory.RobustUCB(arms, 0.05)),
+    "boltzmann-gumbel of catoni": PlayerCase(
+        ra.BoltzmannGumbel(C=0.3, estimator="catoni"),
+        lambda arms: naive_memory.CatoniBoltzmannGumbel(arms, 0.3, GAMMA),
+    ),
 }
 
 BERNOULLI = ProblemCase(ra.Bernoulli([0.5, 0.6, 0.4]), naive.bernoulli([0.5, 0.6, 0.4]))
