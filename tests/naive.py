@@ -101,18 +101,27 @@ def exploration_rate(t: int, c: float) -> float:
     return math.log(t) + c * max(0.0, math.log(math.log(t)))
 
 
-def kl_ucb(c: float) -> Score:
-    """Cappé et al. 2013: the largest q with n kl(mean, q) ≤ log t + c log log t, by halving an interval."""
-
-    def score(t: int, n: int, mean: float, z: float, means: Sequence[float]) -> float:
-        p, level = within(mean), exploration_rate(t, c) / n
-        low, high = p, 1.0
-        for _ in range(60):
-            middle = (low + high) / 2
-            low, high = (middle, high) if kl(p, middle) <= level else (low, middle)
+def kl_upper(p: float, level: float) -> float:
+    """The largest q with kl(p, q) ≤ level, by halving an interval; near 1 one of x = −log(1 − q), which tells more."""
+    if p == 1:
+        return 1.0
+    low, high = p, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if kl(p, middle) <= level else (low, middle)
+    if low < 1 - 1e-9:
         return low
+    left, right = 20.0, 20.0 + (level + 1) / (1 - p)
+    for _ in range(60):
+        x = (left + right) / 2
+        wins = p * (math.log(p) - math.log1p(-math.exp(-x))) if p > 0 else 0.0
+        left, right = (x, right) if wins + (1 - p) * (math.log(1 - p) + x) <= level else (left, x)
+    return 1 - math.exp(-left)
 
-    return score
+
+def kl_ucb(c: float) -> Score:
+    """Cappé et al. 2013: the largest q with n kl(mean, q) ≤ log t + c log log t."""
+    return lambda t, n, mean, z, means: kl_upper(within(mean), exploration_rate(t, c) / n)
 
 
 def gaussian_kl_ucb(sigma: float, c: float) -> Score:

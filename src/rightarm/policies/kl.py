@@ -90,4 +90,5 @@ def KLMS(pulls, mean, best, z):
     p, top = np.clip(mean, 0.0, 1.0), np.clip(best, 0.0, 1.0)
     wins = p * np.log(np.maximum(p, TINY) / np.maximum(top, TINY))
     losses = (1 - p) * np.log(np.maximum(1 - p, TINY) / np.maximum(1 - top, TINY))
+    losses = np.where((p < 1) & (top == 1), np.inf, losses)  # it has failed, which a mean of 1 never does
     return -pulls * np.maximum(wins + losses, 0.0) + z
