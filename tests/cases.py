@@ -63,6 +63,47 @@ def moss(t, pulls, mean, arms, *, C: float = 1.0):  # type: ignore[no-untyped-de
     return mean + C * np.sqrt(np.maximum(np.log(t / (arms * pulls)), 0.0) / pulls)
 
 
+# Policies that explore and remember, one for each way in which the simulator plays; a lazy one is in test_lazy.py.
+
+
+def largest_reward(largest, reward):  # type: ignore[no-untyped-def]
+    return np.maximum(largest, reward)
+
+
+def gain_per_decision(gain, reward, probability):  # type: ignore[no-untyped-def]
+    return gain + reward / probability
+
+
+@ra.policy(noise=Gaussian(), explore=lambda arms: 0.2 / arms)
+def steady_exploring(pulls, mean, z):  # type: ignore[no-untyped-def]
+    return mean + z / np.sqrt(pulls)
+
+
+@ra.policy(explore=lambda t, arms, *, c: c / (arms * np.sqrt(t)))
+def clocked_exploring(t, pulls, mean, *, c: float = 0.9):  # type: ignore[no-untyped-def]
+    return mean + np.sqrt(np.log(t) / pulls)
+
+
+@ra.policy(noise=Gumbel(), learn={"largest": largest_reward})
+def steady_remembering(pulls, largest, z):  # type: ignore[no-untyped-def]
+    return (largest + z) / np.sqrt(pulls)
+
+
+@ra.policy(learn={"largest": largest_reward})
+def clocked_remembering(t, pulls, largest):  # type: ignore[no-untyped-def]
+    return largest + np.sqrt(np.log(t) / pulls)
+
+
+@ra.policy(noise=Gumbel(), explore=lambda mean, best, arms: np.where(mean < best, 0.5, 0.25) / arms)
+def exploring_the_worse(t, pulls, mean, z):  # type: ignore[no-untyped-def]
+    return np.tanh(z) / pulls + mean * np.log(t)
+
+
+@ra.policy(noise=Gumbel(), learn={"gain": gain_per_decision})
+def weighted_means(pulls, gain, best_gain, z):  # type: ignore[no-untyped-def]
+    return 2 * gain / pulls - 0.01 * (best_gain - gain) + z
+
+
 @ra.problem(mean=lambda level, spread: level)
 def restless(t, pulls, arm, u, w, *, level: float, spread: float = 0.3):  # type: ignore[no-untyped-def]
     """A reward that asks for everything."""
@@ -178,6 +219,39 @@ PLAYERS = {
         ra.BoltzmannGumbel(C=0.3, estimator="catoni"),
         lambda arms: naive_memory.CatoniBoltzmannGumbel(arms, 0.3, GAMMA),
     ),
+    "steady, exploring": PlayerCase(
+        steady_exploring(),
+        lambda arms: naive_memory.Own(
+            arms, lambda own, t, i, z: own.mean(i) + z / math.sqrt(own.pulls(i)), lambda own, t, i: 0.2 / own.arms
+        ),
+    ),
+    "clocked, exploring": PlayerCase(
+        clocked_exploring(),
+        lambda arms: naive_memory.Own(
+            arms,
+            lambda own, t, i, z: own.mean(i) + math.sqrt(math.log(t) / own.pulls(i)),
+            lambda own, t, i: 0.9 / (own.arms * math.sqrt(t)),
+        ),
+    ),
+    "steady, remembering": PlayerCase(
+        steady_remembering(),
+        lambda arms: naive_memory.Own(arms, lambda own, t, i, z: (own.largest(i) + z) / math.sqrt(own.pulls(i))),
+    ),
+    "clocked, remembering": PlayerCase(
+        clocked_remembering(),
+        lambda arms: naive_memory.Own(
+            arms, lambda own, t, i, z: own.largest(i) + math.sqrt(math.log(t) / own.pulls(i))
+        ),
+    ),
+    "exploring the worse": PlayerCase(
+        exploring_the_worse(),
+        lambda arms: naive_memory.Own(
+            arms,
+            lambda own, t, i, z: math.tanh(z) / own.pulls(i) + own.mean(i) * math.log(t),
+            lambda own, t, i: (0.5 if own.mean(i) < own.best() else 0.25) / own.arms,
+        ),
+    ),
+    "weighted means": PlayerCase(weighted_means(), naive_memory.WeightedMeans),
 }
 
 BERNOULLI = ProblemCase(ra.Bernoulli([0.5, 0.6, 0.4]), naive.bernoulli([0.5, 0.6, 0.4]))

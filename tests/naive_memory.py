@@ -141,25 +141,40 @@ class ExponentialWeights(Player):
         """What is estimated."""
         return reward
 
+    def exponents(self, t: int) -> list[float]:
+        """The logarithms of the weights."""
+        return [self.rate(t) * estimate for estimate in self.estimates]
+
     def weights(self, t: int) -> list[float]:
         """Divided by the largest, as they would overflow."""
-        largest = max(self.rate(t) * estimate for estimate in self.estimates)
-        return [math.exp(self.rate(t) * estimate - largest) for estimate in self.estimates]
+        exponents = self.exponents(t)
+        return [math.exp(exponent - max(exponents)) for exponent in exponents]
 
     def distribution(self, t: int) -> list[float]:
         weights, floors = self.weights(t), self.floors(t)
         return [(1 - sum(floors)) * w / sum(weights) + floor for w, floor in zip(weights, floors, strict=True)]
 
     def choose(self, t: int, z: Sequence[float], share: float, ties: Iterator[int]) -> int:
-        self.probabilities = self.distribution(t)
+        certain = self.first_in_turn and not all(self.rewards)
+        self.probabilities = [1.0] * self.arms if certain else self.distribution(t)
         return super().choose(t, z, share, ties)
 
     def scores(self, t: int, z: Sequence[float]) -> list[float]:
-        return [self.rate(t) * estimate + noise for estimate, noise in zip(self.estimates, z, strict=True)]
+        return [exponent + noise for exponent, noise in zip(self.exponents(t), z, strict=True)]
 
     def learn(self, t: int, arm: int, reward: float) -> None:
         super().learn(t, arm, reward)
         self.estimates[arm] += self.gain(reward) / self.probabilities[arm]
+
+
+class WeightedMeans(ExponentialWeights):
+    """Made up: every arm once, then weights that grow with the estimated gain per pull and the best of all gains."""
+
+    first_in_turn = True
+
+    def exponents(self, t: int) -> list[float]:
+        best = max(self.estimates)
+        return [2 * gain / self.pulls(arm) - 0.01 * (best - gain) for arm, gain in enumerate(self.estimates)]
 
 
 class EXP3(ExponentialWeights):
@@ -286,3 +301,29 @@ class CatoniBoltzmannGumbel(Player):
 def influence(x: float) -> float:
     """ψ(x) = sign(x) log(1 + |x| + x²/2)."""
     return math.copysign(math.log1p(abs(x) + x * x / 2), x)
+
+
+class Own(Player):
+    """Made up: a score and floors as functions of the player, the round, the arm, and the noise."""
+
+    def __init__(
+        self,
+        arms: int,
+        score: Callable[[Own, int, int, float], float],
+        floor: Callable[[Own, int, int], float] = lambda player, t, arm: 0.0,
+    ) -> None:
+        super().__init__(arms)
+        self.score, self.floor = score, floor
+
+    def largest(self, arm: int) -> float:
+        """The largest reward, or zero where all were negative."""
+        return max(0.0, *self.rewards[arm], 0.0)
+
+    def best(self) -> float:
+        return max(self.mean(arm) for arm in range(self.arms))
+
+    def scores(self, t: int, z: Sequence[float]) -> list[float]:
+        return [self.score(self, t, arm, z[arm]) for arm in range(self.arms)]
+
+    def floors(self, t: int) -> list[float]:
+        return [self.floor(self, t, arm) for arm in range(self.arms)]
