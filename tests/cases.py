@@ -101,7 +101,7 @@ def exploring_the_worse(t, pulls, mean, z):  # type: ignore[no-untyped-def]
 
 @ra.policy(noise=Gumbel(), learn={"gain": gain_per_decision})
 def weighted_means(pulls, gain, best_gain, z):  # type: ignore[no-untyped-def]
-    return 2 * gain / pulls - 0.01 * (best_gain - gain) + z
+    return 0.5 * gain / pulls - 0.01 * (best_gain - gain) + z
 
 
 @ra.problem(mean=lambda level, spread: level)

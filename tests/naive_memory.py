@@ -124,7 +124,7 @@ class ExploreThenCommit(Player):
 
 
 class ExponentialWeights(Player):
-    """Probabilities (1 − Σ floors) w_i / Σ_j w_j + floor_i, and what the decision's own probability makes of a reward."""
+    """Probabilities (1 − Σ floors) w_i / Σ_j w_j + floor_i; a reward counts by its decision's own probability."""
 
     first_in_turn = False
 
@@ -174,7 +174,7 @@ class WeightedMeans(ExponentialWeights):
 
     def exponents(self, t: int) -> list[float]:
         best = max(self.estimates)
-        return [2 * gain / self.pulls(arm) - 0.01 * (best - gain) for arm, gain in enumerate(self.estimates)]
+        return [0.5 * gain / self.pulls(arm) - 0.01 * (best - gain) for arm, gain in enumerate(self.estimates)]
 
 
 class EXP3(ExponentialWeights):
@@ -192,7 +192,7 @@ class EXP3(ExponentialWeights):
 
 
 class SoftMix(ExponentialWeights):
-    """Cesa-Bianchi and Fischer 1998; exploration is uniform until log(t − 1) is positive and the formula can be used."""
+    """Cesa-Bianchi and Fischer 1998; choices are uniform until log(t − 1) / (t − 1) falls."""
 
     def __init__(self, arms: int, d: float) -> None:
         super().__init__(arms)
@@ -259,7 +259,7 @@ class UCBImproved(Player):
 
 
 class RobustUCB(Player):
-    """Bubeck, Cesa-Bianchi, Lugosi 2013, with the truncated mean and ε = 1; δ of a truncation is that of its own round."""
+    """Bubeck, Cesa-Bianchi, Lugosi 2013: the truncated mean, ε = 1; a reward is truncated by δ of its own round."""
 
     def __init__(self, arms: int, u: float) -> None:
         super().__init__(arms)

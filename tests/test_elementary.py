@@ -98,7 +98,20 @@ def test_special_logarithms() -> None:
 
 def test_special_exponentials() -> None:
     over = math.nextafter(709.782712893384, math.inf)
-    x = [0.0, -0.0, math.inf, -math.inf, math.nan, over, 1e308, -745.1332191019411, -745.1332191019412, -1e308, 5e-324, -5e-324]
+    x = [
+        0.0,
+        -0.0,
+        math.inf,
+        -math.inf,
+        math.nan,
+        over,
+        1e308,
+        -745.1332191019411,
+        -745.1332191019412,
+        -1e308,
+        5e-324,
+        -5e-324,
+    ]
     exact = [1.0, 1.0, math.inf, 0.0, math.nan, math.inf, math.inf, 5e-324, 0.0, 0.0, 1.0, 1.0]
     assert same(in_formula("np.exp(x)", x), exact)
 
@@ -145,7 +158,6 @@ def test_nobody_elses_functions_are_touched() -> None:
     assert differ.any()
     assert [their_logarithm(value) for value in x] == theirs.tolist()
     assert same(in_formula("theirs(x)", x, theirs=their_logarithm), theirs)
-    assert np.log is not elementary.log
 
 
 def test_the_same_wherever_it_is_computed() -> None:

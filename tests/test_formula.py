@@ -301,7 +301,8 @@ EXPORTED = {name: getattr(ra, name) for name in ra.__all__ if isinstance(getattr
 
 def test_every_policy_that_is_exported_is_among_the_cases() -> None:
     """So that whatever is tested for all is tested for all."""
-    covered = {case.policy.family.name for case in [*POLICIES.values(), *PLAYERS.values()]}
+    policies = [*(case.policy for case in POLICIES.values()), *(case.policy for case in PLAYERS.values())]
+    covered = {policy.family.name for policy in policies}
     assert set(EXPORTED) == {*covered & set(EXPORTED), "BetaThompson"}  # whose draws have tests of their own
 
 

@@ -109,7 +109,7 @@ Choice = Callable[[ra.Policy, Any], Any]
 
 def simulated(policy: ra.Policy, memory: Any) -> Any:
     start = {"pulls": [4, 4], "means": [0.5, 0.4], "memory": memory}
-    return ra.simulate(policy, ra.Bernoulli([0.5, 0.4]), horizon=5, replications=2, seed=1, **start)  # type: ignore[arg-type]
+    return ra.simulate(policy, ra.Bernoulli([0.5, 0.4]), horizon=5, replications=2, seed=1, **start)
 
 
 USES: dict[str, Choice] = {
@@ -259,5 +259,5 @@ def test_memory_that_is_no_number() -> None:
 
 def test_catoni_cannot_start_from_means() -> None:
     policy = ra.BoltzmannGumbel(C=0.5, estimator="catoni")
-    with pytest.raises(ValueError, match="estimator='catoni'.*cannot start from pulls and means"):
+    with pytest.raises(ValueError, match=r"estimator='catoni'.*cannot start from pulls and means"):
         ra.simulate(policy, ra.Bernoulli([0.5, 0.4]), horizon=9, pulls=[4, 4], means=[0.5, 0.4])

@@ -101,7 +101,8 @@ def test_what_no_bound_holds_for_is_looked_at_in_full(family: Any) -> None:
     assert not family().lazy
     field = FIELDS["10 arms"]
     said, plain = (
-        ra.simulate(each, field, horizon=1_000, replications=32, seed=1) for each in (family(), looking_at_all(family()))
+        ra.simulate(each, field, horizon=1_000, replications=32, seed=1)
+        for each in (family(), looking_at_all(family()))
     )
     np.testing.assert_array_equal(said.pulls, plain.pulls)
 

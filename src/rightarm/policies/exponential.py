@@ -10,7 +10,6 @@ from rightarm.formula import Positive, Probability, Rule
 from rightarm.noise import Gumbel
 from rightarm.policies.policy import policy
 
-
 Gap = Annotated[float, Rule("above 0 and at most 1", lambda x: 0 < x <= 1)]
 
 
