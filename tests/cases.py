@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 import naive
+import naive_memory
 import rightarm as ra
-from rightarm.noise import Gaussian, Gumbel
+from rightarm.noise import Exponential, Gaussian, Gumbel, Uniform
 
 ROUNDS = 400
 
@@ -62,6 +63,47 @@ def moss(t, pulls, mean, arms, *, C: float = 1.0):  # type: ignore[no-untyped-de
     return mean + C * np.sqrt(np.maximum(np.log(t / (arms * pulls)), 0.0) / pulls)
 
 
+# Policies that explore and remember, one for each way in which the simulator plays; a lazy one is in test_lazy.py.
+
+
+def largest_reward(largest, reward):  # type: ignore[no-untyped-def]
+    return np.maximum(largest, reward)
+
+
+def gain_per_decision(gain, reward, probability):  # type: ignore[no-untyped-def]
+    return gain + reward / probability
+
+
+@ra.policy(noise=Gaussian(), explore=lambda arms: 0.2 / arms)
+def steady_exploring(pulls, mean, z):  # type: ignore[no-untyped-def]
+    return mean + z / np.sqrt(pulls)
+
+
+@ra.policy(explore=lambda t, arms, *, c: c / (arms * np.sqrt(t)))
+def clocked_exploring(t, pulls, mean, *, c: float = 0.9):  # type: ignore[no-untyped-def]
+    return mean + np.sqrt(np.log(t) / pulls)
+
+
+@ra.policy(noise=Gumbel(), learn={"largest": largest_reward})
+def steady_remembering(pulls, largest, z):  # type: ignore[no-untyped-def]
+    return (largest + z) / np.sqrt(pulls)
+
+
+@ra.policy(learn={"largest": largest_reward})
+def clocked_remembering(t, pulls, largest):  # type: ignore[no-untyped-def]
+    return largest + np.sqrt(np.log(t) / pulls)
+
+
+@ra.policy(noise=Gumbel(), explore=lambda mean, best, arms: np.where(mean < best, 0.5, 0.25) / arms)
+def exploring_the_worse(t, pulls, mean, z):  # type: ignore[no-untyped-def]
+    return np.tanh(z) / pulls + mean * np.log(t)
+
+
+@ra.policy(noise=Gumbel(), learn={"gain": gain_per_decision})
+def weighted_means(pulls, gain, best_gain, z):  # type: ignore[no-untyped-def]
+    return 0.5 * gain / pulls - 0.01 * (best_gain - gain) + z
+
+
 @ra.problem(mean=lambda level, spread: level)
 def restless(t, pulls, arm, u, w, *, level: float, spread: float = 0.3):  # type: ignore[no-untyped-def]
     """A reward that asks for everything."""
@@ -84,6 +126,16 @@ def threefold(u, v, w, *, level: float):  # type: ignore[no-untyped-def]
 class PolicyCase:
     policy: ra.Policy
     score: naive.Score
+    error: float = 1e-12  # by which a score may differ from the oracle's
+    shifts: bool = True  # a shift of all means changes no choice
+
+
+@dataclass(frozen=True)
+class PlayerCase:
+    """A policy that remembers more than pulls and means, explores, or decides by its own past."""
+
+    policy: ra.Policy
+    make: naive_memory.Make
 
 
 @dataclass(frozen=True)
@@ -131,6 +183,75 @@ POLICIES = {
         ra.AnytimeMOSS(), lambda t, n, mean, z, means: mean + math.sqrt(max(0.0, math.log(t / (len(means) * n))) / n)
     ),
     "curious": PolicyCase(curious(), lambda t, n, mean, z, means: mean + 1 / math.sqrt(n)),
+    "kl-ucb": PolicyCase(ra.KLUCB(), naive.kl_ucb(0.0), error=1e-10, shifts=False),
+    "kl-ucb of the theorem": PolicyCase(ra.KLUCB(c=3.0), naive.kl_ucb(3.0), error=1e-10, shifts=False),
+    "gaussian kl-ucb": PolicyCase(ra.GaussianKLUCB(sigma=0.7, c=2.0), naive.gaussian_kl_ucb(0.7, 2.0)),
+    "kl-ms": PolicyCase(ra.KLMS(), naive.kl_ms(), shifts=False),
+    "perturbed by gumbel": PolicyCase(ra.PerturbedMean(Gumbel(), scale=0.5), naive.perturbed_mean(0.5)),
+    "perturbed by gaussian": PolicyCase(ra.PerturbedMean(Gaussian()), naive.perturbed_mean(1.0)),
+    "perturbed by exponential": PolicyCase(ra.PerturbedMean(Exponential(), scale=0.7), naive.perturbed_mean(0.7)),
+    "perturbed by uniform": PolicyCase(ra.PerturbedMean(Uniform(), scale=2.0), naive.perturbed_mean(2.0)),
+}
+
+PLAYERS = {
+    "epsilon-greedy": PlayerCase(
+        ra.EpsilonGreedy(0.2), lambda arms: naive_memory.EpsilonGreedy(arms, lambda t, arms: 0.2)
+    ),
+    "epsilon-greedy, decreasing": PlayerCase(
+        ra.EpsilonGreedy(ra.decreasing(d=0.8, c=2.0)),
+        lambda arms: naive_memory.EpsilonGreedy(arms, naive_memory.decreasing(c=2.0, d=0.8)),
+    ),
+    "explore, then commit": PlayerCase(
+        ra.ExploreThenCommit(each=20), lambda arms: naive_memory.ExploreThenCommit(arms, 20)
+    ),
+    "commit at once": PlayerCase(ra.ExploreThenCommit(each=1), lambda arms: naive_memory.ExploreThenCommit(arms, 1)),
+    "exp3": PlayerCase(ra.EXP3(gamma=0.15), lambda arms: naive_memory.EXP3(arms, 0.15)),
+    "exp3, exploring only": PlayerCase(ra.EXP3(gamma=1.0), lambda arms: naive_memory.EXP3(arms, 1.0)),
+    "softmix": PlayerCase(ra.SoftMix(d=0.9), lambda arms: naive_memory.SoftMix(arms, 0.9)),
+    "exp3++": PlayerCase(ra.EXP3PlusPlus(), lambda arms: naive_memory.EXP3PlusPlus(arms, 18.0)),
+    "exp3++, few gaps explored": PlayerCase(
+        ra.EXP3PlusPlus(c=0.01), lambda arms: naive_memory.EXP3PlusPlus(arms, 0.01)
+    ),
+    "ucb-improved": PlayerCase(ra.UCBImproved(horizon=400), lambda arms: naive_memory.UCBImproved(arms, 400)),
+    "ucb-improved, soon over": PlayerCase(ra.UCBImproved(horizon=40), lambda arms: naive_memory.UCBImproved(arms, 40)),
+    "robust ucb": PlayerCase(ra.RobustUCB(u=0.05), lambda arms: naive_memory.RobustUCB(arms, 0.05)),
+    "boltzmann-gumbel of catoni": PlayerCase(
+        ra.BoltzmannGumbel(C=0.3, estimator="catoni"),
+        lambda arms: naive_memory.CatoniBoltzmannGumbel(arms, 0.3, GAMMA),
+    ),
+    "steady, exploring": PlayerCase(
+        steady_exploring(),
+        lambda arms: naive_memory.Own(
+            arms, lambda own, t, i, z: own.mean(i) + z / math.sqrt(own.pulls(i)), lambda own, t, i: 0.2 / own.arms
+        ),
+    ),
+    "clocked, exploring": PlayerCase(
+        clocked_exploring(),
+        lambda arms: naive_memory.Own(
+            arms,
+            lambda own, t, i, z: own.mean(i) + math.sqrt(math.log(t) / own.pulls(i)),
+            lambda own, t, i: 0.9 / (own.arms * math.sqrt(t)),
+        ),
+    ),
+    "steady, remembering": PlayerCase(
+        steady_remembering(),
+        lambda arms: naive_memory.Own(arms, lambda own, t, i, z: (own.largest(i) + z) / math.sqrt(own.pulls(i))),
+    ),
+    "clocked, remembering": PlayerCase(
+        clocked_remembering(),
+        lambda arms: naive_memory.Own(
+            arms, lambda own, t, i, z: own.largest(i) + math.sqrt(math.log(t) / own.pulls(i))
+        ),
+    ),
+    "exploring the worse": PlayerCase(
+        exploring_the_worse(),
+        lambda arms: naive_memory.Own(
+            arms,
+            lambda own, t, i, z: math.tanh(z) / own.pulls(i) + own.mean(i) * math.log(t),
+            lambda own, t, i: (0.5 if own.mean(i) < own.best() else 0.25) / own.arms,
+        ),
+    ),
+    "weighted means": PlayerCase(weighted_means(), naive_memory.WeightedMeans),
 }
 
 BERNOULLI = ProblemCase(ra.Bernoulli([0.5, 0.6, 0.4]), naive.bernoulli([0.5, 0.6, 0.4]))

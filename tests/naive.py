@@ -75,6 +75,65 @@ def ucb(C: float) -> Score:
     return lambda t, n, mean, z, means: mean + math.sqrt(C**2 * math.log(t) / n)
 
 
+def perturbed_mean(scale: float) -> Score:
+    """Kim and Tewari 2019, with the law that z has."""
+    return lambda t, n, mean, z, means: mean + scale * z / math.sqrt(n)
+
+
+def kl(p: float, q: float) -> float:
+    """The divergence of Bernoulli laws, 0 log 0 being 0; log1p keeps its digits where p and q are close."""
+    if p == q:
+        return 0.0
+    if (p > 0 and q <= 0) or (p < 1 and q >= 1):
+        return math.inf
+    wins = -p * math.log1p((q - p) / p) if p > 0 else 0.0
+    losses = -(1 - p) * math.log1p((p - q) / (1 - p)) if p < 1 else 0.0
+    return wins + losses
+
+
+def within(mean: float) -> float:
+    """A mean that rewards in [0, 1] may have; others count as the nearest."""
+    return min(1.0, max(0.0, mean))
+
+
+def exploration_rate(t: int, c: float) -> float:
+    """log t + c log log t, of which the second part counts from where it is positive."""
+    return math.log(t) + c * max(0.0, math.log(math.log(t)))
+
+
+def kl_upper(p: float, level: float) -> float:
+    """The largest q with kl(p, q) ≤ level, by halving an interval; near 1 one of x = −log(1 − q), which tells more."""
+    if p == 1:
+        return 1.0
+    low, high = p, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if kl(p, middle) <= level else (low, middle)
+    if low < 1 - 1e-9:
+        return low
+    left, right = 20.0, 20.0 + (level + 1) / (1 - p)
+    for _ in range(60):
+        x = (left + right) / 2
+        wins = p * (math.log(p) - math.log1p(-math.exp(-x))) if p > 0 else 0.0
+        left, right = (x, right) if wins + (1 - p) * (math.log(1 - p) + x) <= level else (left, x)
+    return 1 - math.exp(-left)
+
+
+def kl_ucb(c: float) -> Score:
+    """Cappé et al. 2013: the largest q with n kl(mean, q) ≤ log t + c log log t."""
+    return lambda t, n, mean, z, means: kl_upper(within(mean), exploration_rate(t, c) / n)
+
+
+def gaussian_kl_ucb(sigma: float, c: float) -> Score:
+    """The same with the divergence of Gaussian laws, (q − mean)² / (2σ²), solved for q."""
+    return lambda t, n, mean, z, means: mean + math.sqrt(2 * sigma**2 * exploration_rate(t, c) / n)
+
+
+def kl_ms() -> Score:
+    """Qin, Jun, Zhang 2023, Algorithm 1: p_i ∝ exp(−n_i kl(mean_i, best))."""
+    return lambda t, n, mean, z, means: -n * kl(within(mean), within(max(means))) + z
+
+
 # The problems.
 
 
@@ -127,6 +186,12 @@ def corrupted(reward: Reward, arm: int, value: float, rounds: int = 0, pulls: in
     return corrupt
 
 
+def pick(scores: Sequence[float], ties: Iterator[int]) -> int:
+    """An arm with the largest score; among n equal ones a word of 32 bits takes that with index word·n / 2³²."""
+    tied = [i for i in range(len(scores)) if scores[i] == max(scores)]
+    return tied[0] if len(tied) == 1 else tied[next(ties) * len(tied) >> 32]
+
+
 def play(
     score: Score,
     reward: Reward,
@@ -138,8 +203,7 @@ def play(
 ) -> Iterator[int]:
     """The arm of every round, for as long as noise (a value for each arm) and luck (u, v and w) last.
 
-    ``pulls`` and ``means`` are what is known at the start; among n equal scores a word of 32 bits takes the one with
-    index word·n / 2³².
+    ``pulls`` and ``means`` are what is known at the start.
     """
     pulls, means = list(pulls), list(means)
     sums = [n * mean for n, mean in zip(pulls, means, strict=True)]
@@ -148,8 +212,7 @@ def play(
             arm = pulls.index(0)
         else:
             scores = [score(t, pulls[i], means[i], z[i], means) for i in range(len(pulls))]
-            tied = [i for i in range(len(pulls)) if scores[i] == max(scores)]
-            arm = tied[0] if len(tied) == 1 else tied[next(ties) * len(tied) >> 32]
+            arm = pick(scores, ties)
         pulls[arm] += 1
         sums[arm] += reward(t, pulls[arm], arm, u, v, w)
         means[arm] = sums[arm] / pulls[arm]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -13,16 +14,29 @@ from scipy import special, stats
 import rightarm as ra
 from compiled import U32, draws
 from naive import F64
-from rightarm.noise import Gaussian, Gumbel, Law
+from rightarm.noise import Exponential, Gaussian, Gumbel, Law, Uniform
 from rightarm.simulation.kernels import draw_words
 from rightarm.simulation.streams import initial_streams
 
 WORDS = 1 << 32
 BLOCK = 1 << 22
-LAWS: list[Law] = [Gumbel(), Gaussian()]
-ERROR = 2.0**-19  # of a draw: one unit in the last place of 22.9 and four of 6.3, the largest draws of the two laws
-DOWNWARD_STEP = {Gumbel(): 0, Gaussian(): 2}  # units in the last place by which the next word may fall behind
-THRESHOLDS = {Gumbel(): (5.0, 10.0, 15.0), Gaussian(): (2.0, 3.0, 4.0, 5.0)}
+LAWS: list[Law] = [Gumbel(), Gaussian(), Exponential(), Uniform()]
+# Of a draw: one unit in the last place of 22.9, the largest of two laws, four of 6.3, and half of one just below 1.
+ERROR = {Gumbel(): 2.0**-19, Gaussian(): 2.0**-19, Exponential(): 2.0**-19, Uniform(): 2.0**-24}
+# Units in the last place by which the next word may fall behind.
+DOWNWARD_STEP = {Gumbel(): 0, Gaussian(): 2, Exponential(): 1, Uniform(): 0}
+THRESHOLDS = {
+    Gumbel(): (5.0, 10.0, 15.0),
+    Gaussian(): (2.0, 3.0, 4.0, 5.0),
+    Exponential(): (5.0, 10.0, 15.0),
+    Uniform(): (0.5, 0.9995, 0.99995),
+}
+CDFS = {
+    Gumbel(): stats.gumbel_r.cdf,
+    Gaussian(): stats.norm.cdf,
+    Exponential(): stats.expon.cdf,
+    Uniform(): stats.uniform(-1, 2).cdf,
+}
 
 
 def span(first: int, end: int, step: int = 1) -> U32:
@@ -33,27 +47,39 @@ def exact_quantiles(law: Law, words: U32) -> F64:
     """The quantile at (word + ½) / 2³², in float64; the upper half from 1 − u, which has more digits there."""
     below = (words.astype(float) + 0.5) / WORDS
     above = (WORDS - 0.5 - words.astype(float)) / WORDS
-    exact: F64
-    if law == Gumbel():
-        exact = -np.log(-np.log1p(-above))
-    else:
-        exact = np.where(below < 0.5, special.ndtri(below), -special.ndtri(above))
+    halves: dict[Law, Callable[[], tuple[F64, F64]]] = {
+        Gumbel(): lambda: (-np.log(-np.log(below)), -np.log(-np.log1p(-above))),
+        Gaussian(): lambda: (special.ndtri(below), -special.ndtri(above)),
+        Exponential(): lambda: (-np.log1p(-below), -np.log(above)),
+        Uniform(): lambda: (2 * below - 1, 1 - 2 * above),
+    }
+    exact: F64 = np.where(below < 0.5, *halves[law]())
     return exact
 
 
 def tail(law: Law, z: float) -> float:
     """P[Z > z], small values with all their digits."""
-    return -math.expm1(-math.exp(-z)) if law == Gumbel() else math.erfc(z / math.sqrt(2)) / 2
+    return {
+        Gumbel(): -math.expm1(-math.exp(-z)),
+        Gaussian(): math.erfc(z / math.sqrt(2)) / 2,
+        Exponential(): math.exp(-z),
+        Uniform(): (1 - z) / 2,
+    }[law]
 
 
 def density(law: Law, z: float) -> float:
-    return math.exp(-z - math.exp(-z)) if law == Gumbel() else math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
+    return {
+        Gumbel(): math.exp(-z - math.exp(-z)),
+        Gaussian(): math.exp(-z * z / 2) / math.sqrt(2 * math.pi),
+        Exponential(): math.exp(-z),
+        Uniform(): 0.5,
+    }[law]
 
 
 def check_block(law: Law, words: U32) -> dict[float, int]:
     """A block of successive words is near the exact quantiles and does not fall; returns how many exceed thresholds."""
     z = draws(law, words)
-    assert np.abs(z - exact_quantiles(law, words)).max() < ERROR
+    assert np.abs(z - exact_quantiles(law, words)).max() < ERROR[law]
     assert (np.diff(z) >= -DOWNWARD_STEP[law] * np.spacing(np.abs(z[1:]))).all()
     return {threshold: int(np.count_nonzero(z > threshold)) for threshold in THRESHOLDS[law]}
 
@@ -61,7 +87,7 @@ def check_block(law: Law, words: U32) -> dict[float, int]:
 def check_tail_count(law: Law, threshold: float, count: int) -> None:
     """As many words as the law says, but for one, and those nearer to the threshold than the error of a draw."""
     expected = WORDS * tail(law, threshold)
-    assert abs(count - expected) <= WORDS * density(law, threshold) * ERROR + 1
+    assert abs(count - expected) <= WORDS * density(law, threshold) * ERROR[law] + 1
     assert abs(count - expected) <= 0.01 * expected
 
 
@@ -102,10 +128,30 @@ def test_all_draws_are_quantiles(law: Law) -> None:
 
 def test_tails_reach_the_last_word() -> None:
     ends = np.array([0, WORDS - 1], np.uint32)
-    assert draws(Gumbel(), ends).tolist() == pytest.approx([-math.log(33 * math.log(2)), 33 * math.log(2)], abs=ERROR)
+    assert draws(Gumbel(), ends).tolist() == pytest.approx(
+        [-math.log(33 * math.log(2)), 33 * math.log(2)], abs=2.0**-19
+    )
     low, high = draws(Gaussian(), ends).tolist()
     assert low == -high
-    assert high == pytest.approx(-special.ndtri(2.0**-33), abs=ERROR)
+    assert high == pytest.approx(-special.ndtri(2.0**-33), abs=2.0**-19)
+    assert draws(Exponential(), ends).tolist() == pytest.approx([2.0**-33, 33 * math.log(2)], rel=1e-7)
+    assert draws(Uniform(), ends).tolist() == [-1.0, 1.0]  # the nearest of float32
+    assert draws(Uniform(), np.array([WORDS // 2 - 1, WORDS // 2], np.uint32)).tolist() == [-(2.0**-32), 2.0**-32]
+
+
+def test_small_exponential_draws_have_all_their_digits() -> None:
+    words = np.unique(np.geomspace(1, WORDS // 2, 100_000).astype(np.uint32))
+    np.testing.assert_allclose(draws(Exponential(), words), exact_quantiles(Exponential(), words), rtol=2.0**-22)
+
+
+# Of every 1009th word and both ends, at the first release of each law: results of old seeds must not change.
+DIGESTS = {Gumbel(): "e0021a8fe23c3ae0", Gaussian(): "9ff4bbebc1d6623a"}
+
+
+@pytest.mark.parametrize("law", DIGESTS, ids=str)
+def test_draws_are_what_they_were(law: Law) -> None:
+    words = np.concatenate([span(0, WORDS, 1009), span(0, 1 << 16), span(WORDS - (1 << 16), WORDS)])
+    assert hashlib.sha256(draws(law, words).tobytes()).hexdigest()[:16] == DIGESTS[law]
 
 
 # Streams, as the simulator draws them.
@@ -155,15 +201,16 @@ def test_streams_follow_the_law(law: Law) -> None:
     """Kolmogorov and Smirnov's distance, at the level of 4.5 standard errors."""
     words = np.empty((1 << 16, LANES), np.uint32)
     draw_words(initial_streams(3, 0, LANES).policy, words)
-    cdf = stats.gumbel_r.cdf if law == Gumbel() else stats.norm.cdf
-    assert stats.kstest(draws(law, words).ravel().astype(float), cdf).pvalue > math.erfc(4.5 / math.sqrt(2))
+    assert stats.kstest(draws(law, words).ravel().astype(float), CDFS[law]).pvalue > math.erfc(4.5 / math.sqrt(2))
 
 
-# Reference values of P[arm 0 has the largest score] for means (0.6, 0.5), pulls (1, 100), scale 0.5/√pulls, by mpmath.
+# P[arm 0 has the largest score] for means (0.6, 0.5), pulls (1, 100), scale 0.5/√pulls: by mpmath or by hand.
 TWO_ARMS = {
     "gumbel at 0": (Gumbel(), 0.0, 0.68396777654932802),
     "gumbel at γ": (Gumbel(), 0.5772156649015329, 0.85404043791727407),
     "gaussian": (Gaussian(), 0.0, 0.57887153687358428),
+    "exponential": (Exponential(), 0.0, 1 - math.exp(-2) / 11),  # P[E' < 2 + 10 E]
+    "uniform": (Uniform(), 0.0, 0.6),  # P[U > (U' − 2) / 10]
 }
 
 
@@ -197,4 +244,6 @@ def test_cdf_inverts_the_quantile(law: Law) -> None:
 def test_laws_compare_by_kind() -> None:
     assert ra.noise.Gumbel() == Gumbel() != Gaussian()
     assert len({Gumbel(), Gumbel(), Gaussian()}) == 2
-    assert [repr(law) for law in LAWS] == ["Gumbel()", "Gaussian()"]
+    assert [repr(law) for law in LAWS] == ["Gumbel()", "Gaussian()", "Exponential()", "Uniform()"]
+    assert len(set(LAWS)) == len(LAWS)
+    assert {type(law) for law in LAWS} == {law for law in Law.__subclasses__() if law.__module__ == ra.noise.__name__}

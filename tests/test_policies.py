@@ -40,7 +40,8 @@ every_policy = pytest.mark.parametrize("case", POLICIES.values(), ids=POLICIES)
 @every_policy
 @given(states())
 def test_live_scores_are_the_formula(case: PolicyCase, state: Any) -> None:
-    np.testing.assert_allclose(case.policy.scores(*state), exact_scores(case, *state), rtol=1e-12, atol=1e-12)
+    exact = exact_scores(case, *state)
+    np.testing.assert_allclose(case.policy.scores(*state), exact, rtol=case.error, atol=case.error)
 
 
 @every_policy
@@ -60,7 +61,7 @@ def test_relabelled_arms_have_relabelled_scores(case: PolicyCase, state: Any, ra
     np.testing.assert_allclose(relabelled, case.policy.scores(t, *rows)[order], rtol=1e-14)
 
 
-@every_policy
+@pytest.mark.parametrize("case", [case for case in POLICIES.values() if case.shifts], ids=lambda case: str(case.policy))
 @given(states(), st.integers(-1000, 1000), st.integers(0, 2**32))
 def test_a_shift_of_all_means_changes_no_choice(case: PolicyCase, state: Any, shift: int, seed: int) -> None:
     t, pulls, means, _ = state

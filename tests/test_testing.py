@@ -6,13 +6,56 @@ import numpy as np
 import pytest
 
 import rightarm as ra
-from cases import POLICIES, PROBLEMS
+from cases import PLAYERS, POLICIES, PROBLEMS
+from naive import F64
+from rightarm.policies.policy import PolicyFamily
 from rightarm.testing import check_policy, check_problem
 
+PUBLIC = [
+    ra.AnytimeMOSS(),
+    ra.BetaThompson(),
+    ra.Boltzmann(ra.glie()),
+    ra.BoltzmannGumbel(C=0.5),
+    ra.BoltzmannGumbel(C=0.5, estimator="catoni"),
+    ra.EXP3(gamma=0.1),
+    ra.EXP3PlusPlus(),
+    ra.EpsilonGreedy(0.1),
+    ra.EpsilonGreedy(ra.decreasing(d=0.1)),
+    ra.ExploreThenCommit(each=10),
+    ra.GaussianKLUCB(),
+    ra.GaussianThompson(),
+    ra.KLMS(),
+    ra.KLUCB(),
+    ra.MOSS(horizon=300),
+    ra.Maillard(),
+    ra.PerturbedMean(ra.noise.Exponential()),
+    ra.PerturbedMean(ra.noise.Uniform()),
+    ra.RobustUCB(u=1.0),
+    ra.SoftMix(d=0.5),
+    ra.UCB(C=0.5),
+    ra.UCB1(),
+    ra.UCBImproved(horizon=300),
+]
 
-@pytest.mark.parametrize("name", ["glie", "gumbel", "ucb", "thompson", "moss"])
+
+@pytest.mark.parametrize("policy", PUBLIC, ids=str)
+def test_public_policies(policy: ra.Policy) -> None:
+    check_policy(policy)
+
+
+def test_public_policies_are_all_there() -> None:
+    exported = {name for name in ra.__all__ if isinstance(getattr(ra, name), PolicyFamily)}
+    assert {policy.family.name for policy in PUBLIC} == exported
+
+
+@pytest.mark.parametrize("name", ["thompson", "moss"])
 def test_sound_policies(name: str) -> None:
     check_policy(POLICIES[name].policy)
+
+
+@pytest.mark.parametrize("name", ["steady, exploring", "clocked, remembering", "exploring the worse", "weighted means"])
+def test_sound_policies_that_explore_and_remember(name: str) -> None:
+    check_policy(PLAYERS[name].policy)
 
 
 @pytest.mark.parametrize("name", ["bernoulli", "gaussian", "deterministic", "uniform", "corrupted by pulls"])
@@ -34,8 +77,69 @@ def test_scores_that_are_not_finite() -> None:
     def boundless(pulls, mean):  # type: ignore[no-untyped-def]
         return mean + np.where(pulls < 500, np.inf, 0.0)
 
-    with pytest.raises(AssertionError, match=r"boundless.*not finite"):
+    with pytest.raises(AssertionError, match=r"boundless.*infinite"):
         check_policy(boundless())
+
+
+def test_scores_that_are_not_numbers() -> None:
+    @ra.policy
+    def rootless(pulls, mean):  # type: ignore[no-untyped-def]
+        return np.sqrt(mean - 0.1 + 0 * pulls)
+
+    with np.errstate(invalid="ignore"), pytest.raises(AssertionError, match=r"rootless.*not a number"):
+        check_policy(rootless())
+
+
+def test_scores_that_are_said_to_rise_and_fall() -> None:
+    @ra.policy(rising=True)
+    def tiring(t, pulls, mean):  # type: ignore[no-untyped-def]
+        return mean + 1 / np.log(t + pulls)
+
+    with pytest.raises(AssertionError, match=r"tiring.*a score falls while its arm rests"):
+        check_policy(tiring())
+
+
+@pytest.mark.parametrize(("floor", "shown"), [(0.3, "0.3"), (-0.1, "-0.1")])
+def test_exploration_that_is_no_law(floor: float, shown: str) -> None:
+    """Of five arms."""
+
+    @ra.policy(explore=lambda arms: floor + 0 * arms)
+    def eager(mean):  # type: ignore[no-untyped-def]
+        return mean
+
+    with pytest.raises(AssertionError, match=rf"eager.*what it explores is no law: \[{shown}"):
+        check_policy(eager())
+
+
+def test_memory_that_is_no_number() -> None:
+    @ra.policy(noise=ra.noise.Gumbel(), learn={"root": lambda root, reward: root + np.sqrt(reward - 0.1)})
+    def rooted(pulls, root, z):  # type: ignore[no-untyped-def]
+        return root / pulls + z
+
+    with pytest.raises(ValueError, match=r"rooted.*(not a number|not a finite number)"):
+        check_policy(rooted())
+
+
+def test_another_law_live_than_compiled() -> None:
+    class Crooked(ra.noise.Gumbel):
+        def sample(self, random: np.random.Generator, size: int) -> F64:
+            return 2 * random.gumbel(size=size)
+
+    @ra.policy(noise=Crooked())
+    def two_faced(mean, z):  # type: ignore[no-untyped-def]
+        return 10 * mean + z
+
+    with pytest.raises(AssertionError, match=r"two_faced.*of 5000 live.*of 20000 compiled"):
+        check_policy(two_faced())
+
+
+def test_an_arm_that_is_never_pulled() -> None:
+    @ra.policy(learn={"seen": lambda seen, reward: seen + 1})
+    def stubborn(seen):  # type: ignore[no-untyped-def]
+        return seen
+
+    with pytest.raises(AssertionError, match=r"stubborn.*an arm was never pulled"):
+        check_policy(stubborn())
 
 
 def test_a_mean_that_is_not_the_rewards() -> None:

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import naive
+import naive_memory
 import rightarm as ra
-from cases import POLICIES, PROBLEMS, ROUNDS, PolicyCase, ProblemCase
+from cases import PLAYERS, POLICIES, PROBLEMS, ROUNDS, PlayerCase, PolicyCase, ProblemCase
 from compiled import draws
 from naive import F64, I64
 from rightarm.noise import Gaussian, Law
@@ -43,12 +44,22 @@ def stream(replication: int, role: int, size: int) -> tuple[int, ...]:
     return tuple(islice(naive.words(SEED, replication, role), size))
 
 
-def policy_noise(law: Law | None, replication: int, rounds: int, arms: int) -> list[list[float]]:
+def policy_noise(law: Law | None, replication: int, rounds: int, arms: int, more: int = 0) -> list[list[float]]:
+    """The noise of every round and arm, of a stream that has some words ``more`` in every round."""
     if law is None:
         return [[math.nan] * arms] * rounds
-    words = np.array(stream(replication, 0, rounds * arms), np.uint32)
-    noise: list[list[float]] = draws(law, words).astype(float).reshape(rounds, arms).tolist()
+    words = np.array(stream(replication, 0, rounds * (arms + more)), np.uint32)
+    noise: list[list[float]] = draws(law, words).astype(float).reshape(rounds, -1)[:, :arms].tolist()
     return noise
+
+
+def policy_shares(policy: ra.Policy, replication: int, rounds: int, arms: int) -> list[float]:
+    """The uniform number that a policy explores by: the last word of every round."""
+    if policy.explore is None:
+        return [math.nan] * rounds
+    per_round = 1 if policy.noise is None else arms + 1
+    words = stream(replication, 0, rounds * per_round)
+    return [(word + 0.5) / 2**32 for word in words[per_round - 1 :: per_round]]
 
 
 def problem_luck(problem: ra.Problem, replication: int, rounds: int) -> Iterator[tuple[float, float, float]]:
@@ -76,6 +87,23 @@ def test_same_pulls_on_the_same_noise(policy: PolicyCase, problem: ProblemCase) 
     pulls = engine_pulls(policy.policy, problem.problem, start, ROUNDS)
     for replication in (0, 7, 15):
         assert pulls[:, replication].tolist() == oracle_pulls(policy, problem, start, ROUNDS, replication)
+
+
+def player_pulls(player: PlayerCase, problem: ProblemCase, rounds: int, replication: int) -> list[int]:
+    """What a player with a state of its own does on the same noise."""
+    policy, arms = player.policy, problem.problem.arms
+    noise = policy_noise(policy.noise, replication, rounds, arms, more=0 if policy.explore is None else 1)
+    shares, luck = policy_shares(policy, replication, rounds, arms), problem_luck(problem.problem, replication, rounds)
+    ties = naive.words(SEED, replication, 2)
+    return list(naive_memory.play(player.make, arms, problem.reward, noise, shares, luck, ties))
+
+
+@pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS)
+@pytest.mark.parametrize("player", PLAYERS.values(), ids=PLAYERS)
+def test_same_pulls_of_players_with_a_state(player: PlayerCase, problem: ProblemCase) -> None:
+    pulls = engine_pulls(player.policy, problem.problem, no_start(problem.problem), ROUNDS)
+    for replication in (0, 7):
+        assert pulls[:, replication].tolist() == player_pulls(player, problem, ROUNDS, replication)
 
 
 STARTS = {

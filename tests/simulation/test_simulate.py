@@ -35,7 +35,21 @@ def assert_same(first: ra.Result, second: ra.Result) -> None:
 
 # The same result, whatever the machinery does.
 
-MIX = [ra.BoltzmannGumbel(C=0.5), ra.UCB(C=0.5), ra.Boltzmann(ra.glie()), ra.Boltzmann(0.1), thompson(), cautious()]
+MIX = [
+    ra.BoltzmannGumbel(C=0.5),
+    ra.UCB(C=0.5),
+    ra.Boltzmann(ra.glie()),
+    ra.Boltzmann(0.1),
+    thompson(),
+    cautious(),
+    ra.EXP3(gamma=0.1),
+    ra.EXP3PlusPlus(),
+    ra.EpsilonGreedy(0.1),
+    ra.KLUCB(),
+    ra.UCBImproved(horizon=700),
+    ra.BetaThompson(),
+    ra.BoltzmannGumbel(C=1.0, estimator="catoni"),
+]
 
 
 def run_mix(**changes: Any) -> ra.Result:
@@ -210,6 +224,36 @@ def test_large_rewards_lose_no_digits(policy: ra.Policy, shift: float) -> None:
     )
     np.testing.assert_array_equal(there.pulls, here.pulls)
     assert (here.pulls[0, :, 1] > 1_500).all()
+
+
+HUGE = [
+    ra.UCB(C=1.0),
+    ra.BoltzmannGumbel(C=1.0),
+    ra.BoltzmannGumbel(C=1.0, estimator="catoni"),
+    ra.BoltzmannGumbel(C=1e12, estimator="catoni"),
+    ra.RobustUCB(u=1e24),
+    ra.EXP3(gamma=0.1),
+]
+
+
+@pytest.mark.parametrize("policy", HUGE, ids=repr)
+@pytest.mark.parametrize("problem", [ra.Gaussian([1e12, 2e12], sigma=1e11), ra.Deterministic([-1e12, 1e12])], ids=str)
+def test_huge_rewards(policy: ra.Policy, problem: ra.Problem) -> None:
+    """Sums, estimates and what is remembered stay finite; and it is seen which arm is better.
+
+    Not by Catoni's estimate with a C that is far too small, for which such rewards are all outliers.
+    """
+    run = Run(policy, problem, Start((0, 0), (0.0, 0.0)), 1, 0, 32, np.array([2_000]))
+    run.advance(2_000)
+    assert all(np.isfinite(values).all() for values in run.known)
+    assert (run.known.pulls.sum(axis=0) == 2_000).all()
+    assert run.known.pulls[1].mean() > 1_800 or (policy.estimator == "catoni" and policy.values["C"] == 1.0)
+
+
+@pytest.mark.parametrize("policy", HUGE, ids=repr)
+def test_rewards_whose_sum_is_no_number_are_an_error(policy: ra.Policy) -> None:
+    with pytest.raises(ValueError, match="a reward was not a finite number by round"):
+        ra.simulate(policy, ra.Deterministic([1e307, 1e307]), horizon=200, replications=2, seed=1)
 
 
 def test_a_billion_pulls_go_on_counting() -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 
-from rightarm.formula import Positive, Probability
+from rightarm.formula import Positive, Probability, Rule
 from rightarm.noise import Gumbel
 from rightarm.policies.policy import policy
+
+Gap = Annotated[float, Rule("above 0 and at most 1", lambda x: 0 < x <= 1)]
 
 
 def estimated_gain(gain, reward, probability):
@@ -42,7 +46,7 @@ def softmix_share(t, arms, d):
 
 
 @policy(noise=Gumbel(), explore=lambda t, arms, *, d: softmix_share(t, arms, d) / arms, learn={"gain": estimated_gain})
-def SoftMix(t, arms, gain, z, *, d: Probability):
+def SoftMix(t, arms, gain, z, *, d: Gap):
     """Exponential weights on estimated gains, with exploration and learning rate made for stochastic rewards.
 
     P[I = i] = (1 − γ_t) e^(η_t Ĝ_i) / Σ_j e^(η_t Ĝ_j) + γ_t / K,  γ_t = min{1, 5 K log(t−1) / (d² (t−1))},

@@ -11,6 +11,9 @@ from rightarm.policies.policy import policy
 TINY = 1e-300  # keeps a logarithm or a quotient finite where it is multiplied by zero
 
 
+LOG_OF_NOTHING = -690.0  # log TINY is below, the logarithm of a share of rewards is above
+
+
 def plogp(p):
     """p log p, and 0 at p = 0."""
     return p * np.log(np.maximum(p, TINY))
@@ -105,4 +108,5 @@ def KLMS(pulls, mean, log_mean, log_rest, best_log_mean, worst_log_rest, z):
     # The logarithms of the best mean and of its rest are the largest and the smallest of those that the arms keep.
     p = np.clip(mean, 0.0, 1.0)
     divergence = p * (log_mean - best_log_mean) + (1 - p) * (log_rest - worst_log_rest)
-    return -pulls * np.maximum(divergence, 0.0) + z
+    failed = (p < 1) & (worst_log_rest < LOG_OF_NOTHING)  # which, if the best mean is 1, it never does
+    return -pulls * np.where(failed, np.inf, np.maximum(divergence, 0.0)) + z

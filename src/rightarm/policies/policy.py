@@ -138,7 +138,10 @@ class Policy(Formula):
         if self.needs_pulls and not pulls.all():
             return int(np.argmin(pulls > 0))
         if self.explore is not None:
-            heights = np.cumsum(self.floors(round, pulls, means, memory))
+            floors = self.floors(round, pulls, means, memory)
+            heights = np.cumsum(floors)
+            if not (floors >= 0).all() or heights[-1] > 1 + 1e-9:
+                raise ValueError(f"{self!r}: what it explores are not probabilities: {floors.tolist()}")
             explored = int(np.searchsorted(heights, random.random(), side="right"))
             if explored < means.size:
                 return explored
@@ -236,8 +239,12 @@ class Policy(Formula):
 
     @property
     def lazy(self) -> bool:
-        """Whether only those arms need to be looked at whose score may be the largest by what it was, or will be."""
-        return self.family.rising and not self.by_arm
+        """Whether only those arms need to be looked at whose score may be the largest by what it was, or will be.
+
+        Noise, or a score that moves with the other arms, would leave no bound to look at.
+        """
+        own = self.inputs <= {"t", "pulls", "mean", "arms", *self.columns, *self.keep}
+        return self.family.rising and own and not self.by_arm
 
     def _scores_of(self, t: Any, z: Any) -> Any:
         """The formula at a made-up state, for stand-ins."""
@@ -298,13 +305,22 @@ def check_statistics(pulls: ArrayLike, means: ArrayLike) -> tuple[F64, F64]:
 def check_memory(columns: Sequence[str], memory: Memory | None, arms: int) -> dict[str, F64]:
     """The columns that a policy remembers as arrays, zeros if nothing is given, or an error that says what is wrong."""
     given = dict.fromkeys(columns, np.zeros(arms)) if memory is None else memory
+    if not isinstance(given, Mapping):
+        raise TypeError(f"memory must be a mapping from columns to a value for each arm, got {given!r}")
     if set(given) != set(columns):
         raise ValueError(f"memory must have the columns {', '.join(columns) or '(none)'}, got {list(given)}")
-    checked = {name: np.asarray(given[name], dtype=float) for name in columns}
-    for name, column in checked.items():
-        if column.shape != (arms,) or not np.isfinite(column).all():
-            raise ValueError(f"memory[{name!r}] must be {arms} finite numbers, one per arm, got {column.tolist()}")
-    return checked
+    return {name: _check_column(name, given[name], arms) for name in columns}
+
+
+def _check_column(name: str, values: ArrayLike, arms: int) -> F64:
+    must = f"memory[{name!r}] must be {arms} finite numbers, one per arm"
+    try:
+        column = np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        raise TypeError(f"{must}, got {values!r}") from None
+    if column.shape != (arms,) or not np.isfinite(column).all():
+        raise ValueError(f"{must}, got {column.tolist()}")
+    return column
 
 
 class PolicyFamily(Family):

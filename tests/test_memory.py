@@ -1,0 +1,263 @@
+"""Policies that explore and remember, as they are used live: against the oracle, and what is refused."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import compiled
+import naive
+import naive_memory
+import rightarm as ra
+from cases import PLAYERS, PROBLEMS, PlayerCase
+
+ROUNDS = 120
+RULES = {name: case for name, case in PLAYERS.items() if case.policy.estimator == "mean"}
+
+
+def decision_probability(policy: ra.Policy, arm: int, t: int, pulls: Any, means: Any, memory: Any) -> float:
+    """Softmax of the scores without noise, and the floors."""
+    if not policy.weighted or (policy.needs_pulls and 0 in pulls):
+        return 1.0
+    floors, scores = policy.floors(t, pulls, means, memory), policy.scores(t, pulls, means, 0.0, memory)
+    weights = np.exp(scores - scores.max())
+    return float(floors[arm] + (1 - floors.sum()) * weights[arm] / weights.sum())
+
+
+def live_game(
+    policy: ra.Policy,
+    arms: int,
+    reward: naive.Reward,
+    noise: Sequence[Sequence[float]],
+    shares: Sequence[float],
+    luck: Sequence[Sequence[float]],
+    ties: Iterator[int],
+) -> Iterator[int]:
+    """A game in which the policy's own `scores`, `floors` and `learned` are used for every decision."""
+    pulls, sums = [0] * arms, [0.0] * arms
+    memory = {name: [0.0] * arms for name in policy.columns}
+    for t, (z, share, (u, v, w)) in enumerate(zip(noise, shares, luck, strict=True), start=1):
+        means = [total / max(1, n) for total, n in zip(sums, pulls, strict=True)]
+        if policy.needs_pulls and 0 in pulls:
+            arm = pulls.index(0)
+        else:
+            heights = np.cumsum(policy.floors(t, pulls, means, memory))
+            arm = naive.pick(policy.scores(t, pulls, means, z, memory).tolist(), ties)
+            arm = int((heights <= share).sum()) if share < heights[-1] else arm
+        p = decision_probability(policy, arm, t, pulls, means, memory)
+        pulls[arm] += 1
+        paid = reward(t, pulls[arm], arm, u, v, w)
+        sums[arm] += paid
+        before = {name: column[arm] for name, column in memory.items()}
+        for name, value in policy.learned(t, pulls[arm], sums[arm] / pulls[arm], paid, before, arms, p).items():
+            memory[name][arm] = value
+        yield arm
+
+
+@pytest.mark.parametrize("name", ["bernoulli", "uniform", "twelve arms"])
+@pytest.mark.parametrize("case", RULES.values(), ids=RULES)
+def test_a_live_game_is_the_oracles(case: PlayerCase, name: str) -> None:
+    problem = PROBLEMS[name]
+    random, arms = np.random.default_rng(5), problem.problem.arms
+    noise = random.gumbel(size=(ROUNDS, arms)).tolist()
+    shares, luck = random.random(ROUNDS).tolist(), random.random((ROUNDS, 3)).tolist()
+    words = list(islice(naive.words(1, 0, 2), ROUNDS))
+    game = (arms, problem.reward, noise, shares, luck)
+    assert list(live_game(case.policy, *game, iter(words))) == list(naive_memory.play(case.make, *game, iter(words)))
+
+
+@st.composite
+def remembered(draw: st.DrawFn) -> tuple[int, dict[str, Any], list[list[float]]]:
+    """A round, pulls, means and noise of some arms, and four columns."""
+    arms = draw(st.integers(1, 6))
+    random = np.random.default_rng(draw(st.integers(0, 2**32)))
+    pulls = (1 + random.integers(0, 10 ** draw(st.integers(0, 6)), arms)).tolist()
+    columns = (random.random((4, arms)) * 10.0 ** draw(st.integers(-3, 6))).tolist()
+    state = {"pulls": pulls, "means": random.random(arms).tolist(), "z": (random.integers(-9, 50, arms) / 8).tolist()}
+    return sum(pulls) + 1, state, columns
+
+
+@pytest.mark.parametrize("case", PLAYERS.values(), ids=PLAYERS)
+@given(remembered(), st.randoms(use_true_random=False))
+def test_scores_are_the_same_compiled_and_relabelled(case: PlayerCase, given_state: Any, random: Any) -> None:
+    t, state, columns = given_state
+    memory = dict(zip(case.policy.columns, columns, strict=False))
+    live = case.policy.scores(t, **state, memory=memory)
+    np.testing.assert_allclose(compiled.scores(case.policy, t, **state, memory=memory), live, rtol=1e-11, atol=1e-11)
+    order = random.sample(range(live.size), live.size)
+    moved = {name: [row[i] for i in order] for name, row in state.items()}
+    relabelled = {name: [column[i] for i in order] for name, column in memory.items()}
+    np.testing.assert_allclose(case.policy.scores(t, **moved, memory=relabelled), live[order], rtol=1e-14)
+    floors = case.policy.floors(t, state["pulls"], state["means"], memory)
+    assert (floors >= 0).all()
+    assert floors.sum() <= 1 + 1e-12
+
+
+# What is refused.
+
+EXP3 = ra.EXP3(gamma=0.1)
+STATE: dict[str, Any] = {"round": 9, "pulls": [4, 4], "means": [0.5, 0.4]}
+Choice = Callable[[ra.Policy, Any], Any]
+
+
+def simulated(policy: ra.Policy, memory: Any) -> Any:
+    start = {"pulls": [4, 4], "means": [0.5, 0.4], "memory": memory}
+    return ra.simulate(policy, ra.Bernoulli([0.5, 0.4]), horizon=5, replications=2, seed=1, **start)
+
+
+USES: dict[str, Choice] = {
+    "scores": lambda policy, memory: policy.scores(**STATE, memory=memory),
+    "floors": lambda policy, memory: policy.floors(**STATE, memory=memory),
+    "choose": lambda policy, memory: policy.choose(**STATE, random=np.random.default_rng(1), memory=memory),
+    "simulate": simulated,
+}
+BAD_MEMORY: dict[str, tuple[ra.Policy, Any, type[Exception], str]] = {
+    "another column": (EXP3, {"loss": [0, 0]}, ValueError, r"memory must have the columns gain, got \['loss'\]"),
+    "a column more": (EXP3, {"gain": [0, 0], "x": [0, 0]}, ValueError, r"columns gain, got \['gain', 'x'\]"),
+    "no column": (EXP3, {}, ValueError, r"memory must have the columns gain, got \[\]"),
+    "too few values": (EXP3, {"gain": [1.0]}, ValueError, r"memory\['gain'\] must be 2 finite numbers.*got \[1.0\]"),
+    "too many": (EXP3, {"gain": [1, 2, 3]}, ValueError, r"memory\['gain'\] must be 2.*got \[1.0, 2.0, 3.0\]"),
+    "one for all": (EXP3, {"gain": 1.0}, ValueError, r"memory\['gain'\] must be 2 finite numbers.*got 1.0"),
+    "in two rows": (EXP3, {"gain": [[1, 2]]}, ValueError, r"memory\['gain'\] must be 2.*got \[\[1.0, 2.0\]\]"),
+    "nan": (EXP3, {"gain": [0, math.nan]}, ValueError, r"memory\['gain'\] must be 2 finite numbers.*got \[0.0, nan\]"),
+    "inf": (EXP3, {"gain": [0, math.inf]}, ValueError, r"memory\['gain'\] must be 2 finite numbers.*got \[0.0, inf\]"),
+    "text": (EXP3, {"gain": ["a", "b"]}, TypeError, r"memory\['gain'\] must be 2 finite numbers.*got \['a', 'b'\]"),
+    "none": (EXP3, {"gain": None}, (TypeError, ValueError), r"memory\['gain'\] must be 2 finite numbers"),  # type: ignore[dict-item]
+    "a list": (EXP3, [1.0, 2.0], TypeError, r"memory must be a mapping.*got \[1.0, 2.0\]"),
+    "a number": (EXP3, 3.0, TypeError, "memory must be a mapping.*got 3.0"),
+    "of a policy that has none": (ra.UCB(1.0), {"gain": [0, 0]}, ValueError, r"columns \(none\), got \['gain'\]"),
+}
+
+
+@pytest.mark.parametrize("use", USES.values(), ids=USES)
+@pytest.mark.parametrize(("policy", "memory", "error", "message"), BAD_MEMORY.values(), ids=BAD_MEMORY)
+def test_bad_memory(policy: ra.Policy, memory: Any, error: type[Exception], message: str, use: Choice) -> None:
+    with pytest.raises(error, match=message):
+        use(policy, memory)
+
+
+def test_pulls_without_memory_are_not_all_that_is_known() -> None:
+    with pytest.raises(ValueError, match="memory must be given with pulls: these policies remember gain"):
+        simulated(EXP3, None)
+
+
+def own(score: str, **options: Any) -> ra.Policy:
+    """A policy from source text, named broken."""
+    parts = {name: eval(f"lambda {text}", {"np": np}) for name, text in options.items() if isinstance(text, str)}
+    if "learn" in options:
+        parts["learn"] = {name: eval(f"lambda {text}", {"np": np}) for name, text in options["learn"].items()}
+    function = eval(f"lambda {score}", {"np": np})
+    function.__name__ = function.__qualname__ = "broken"
+    made: ra.Policy = ra.policy(noise=options.get("noise"), **parts)(function)()
+    return made
+
+
+GUMBEL = ra.noise.Gumbel()
+PAYS = "gain, reward, probability: gain + reward / probability"
+BROKEN: dict[str, tuple[Callable[[], Any], str]] = {
+    "explore asks for noise": (lambda: own("mean: mean", explore="z: z"), "unknown input 'z'"),
+    "explore asks for x": (lambda: own("mean: mean", explore="x: x"), "unknown input 'x'.*t, pulls, mean"),
+    "explore asks for a reward": (lambda: own("mean: mean", explore="reward: 0.1"), "unknown input 'reward'"),
+    "explore has a parameter of its own": (
+        lambda: own("mean: mean", explore="arms, *, rate: rate / arms"),
+        "broken: explore asks for a parameter 'rate' that it does not have",
+    ),
+    "learn asks for x": (lambda: own("gain: gain", learn={"gain": "gain, x: x"}), "unknown input 'x'.*reward"),
+    "learn asks for noise": (lambda: own("gain: gain", learn={"gain": "gain, z: z"}), "unknown input 'z'"),
+    "learn asks for the best": (lambda: own("gain: gain", learn={"gain": "best: best"}), "unknown input 'best'"),
+    "learn has a parameter of its own": (
+        lambda: own("gain: gain", learn={"gain": "gain, reward, *, rate: gain + rate"}),
+        r"broken: learn\['gain'\] asks for a parameter 'rate' that it does not have",
+    ),
+    "the score asks for what is not learned": (lambda: own("gain: gain"), "unknown input 'gain'"),
+    "the score asks for the best of it": (
+        lambda: own("best_loss: best_loss", learn={"gain": "gain: gain"}),
+        "unknown input 'best_loss'.*best_gain",
+    ),
+    "probability without noise": (
+        lambda: own("gain: gain", learn={"gain": PAYS}),
+        "broken: learn asks for probability, which is known for scores location",
+    ),
+    "probability with Gaussian noise": (
+        lambda: own("gain, z: gain + z", learn={"gain": PAYS}, noise=ra.noise.Gaussian()),
+        "broken: learn asks for probability, which is known for scores location",
+    ),
+    "probability with scaled noise": (
+        lambda: ra.simulate(
+            own("gain, z: gain + 2 * z", learn={"gain": PAYS}, noise=GUMBEL), ra.Bernoulli([0.5, 0.4]), horizon=9
+        ),
+        r"learn asks for probability, so the score must be a location \+ z",
+    ),
+    "explore is not a function": (lambda: ra.policy(explore=0.1)(lambda mean: mean), "made from a function, got 0.1"),  # type: ignore[call-overload]
+    "learn is not a function": (
+        lambda: ra.policy(learn={"gain": 0.1})(lambda mean: mean),  # type: ignore[dict-item]
+        "made from a function, got 0.1",
+    ),
+}
+
+
+@pytest.mark.parametrize(("make", "message"), BROKEN.values(), ids=BROKEN)
+def test_formulas_that_cannot_be(make: Callable[[], Any], message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        make()
+
+
+PARAMETERS: dict[str, tuple[Callable[[], Any], str]] = {
+    "epsilon -0.1": (lambda: ra.EpsilonGreedy(-0.1), r"epsilon must be positive, got -0\.1"),
+    "epsilon text": (lambda: ra.EpsilonGreedy("often"), "epsilon must be a schedule.*got 'often'"),
+    "decreasing of d = 0": (lambda: ra.decreasing(d=0), r"d must be positive, got 0\.0"),
+    "each 0": (lambda: ra.ExploreThenCommit(each=0), r"each must be a whole number from 1 on, got 0\.0"),
+    "each 2.5": (lambda: ra.ExploreThenCommit(each=2.5), r"each must be a whole number from 1 on, got 2\.5"),
+    "gamma 1.5": (lambda: ra.EXP3(gamma=1.5), r"gamma must be between 0 and 1, got 1\.5"),
+    "gamma -0.5": (lambda: ra.EXP3(gamma=-0.5), r"gamma must be between 0 and 1, got -0\.5"),
+    "softmix of 0": (lambda: ra.SoftMix(d=0), r"d must be above 0 and at most 1, got 0\.0"),
+    "softmix of 2": (lambda: ra.SoftMix(d=2), r"d must be above 0 and at most 1, got 2\.0"),
+    "exp3++ of 0": (lambda: ra.EXP3PlusPlus(c=0), r"c must be positive, got 0\.0"),
+    "kl-ucb of -1": (lambda: ra.KLUCB(c=-1), r"c must be non-negative, got -1\.0"),
+    "gaussian kl-ucb of 0": (lambda: ra.GaussianKLUCB(sigma=0), r"sigma must be positive, got 0\.0"),
+    "robust ucb of 0": (lambda: ra.RobustUCB(u=0), r"u must be positive, got 0\.0"),
+    "moss to 0": (lambda: ra.MOSS(horizon=0), r"horizon must be a whole number from 1 on, got 0\.0"),
+    "ucb-improved to 1.5": (lambda: ra.UCBImproved(horizon=1.5), r"horizon must be a whole number.*got 1\.5"),
+    "perturbed by a number": (lambda: ra.PerturbedMean(1.0), r"noise must be a law of noise such as.*got 1\.0"),
+    "perturbed by a class": (lambda: ra.PerturbedMean(ra.noise.Gumbel), "noise must be a law of noise.*got <class"),
+    "perturbed by 0": (lambda: ra.PerturbedMean(GUMBEL, scale=0), r"scale must be positive, got 0\.0"),
+    "estimator median": (
+        lambda: ra.BoltzmannGumbel(C=1.0, estimator="median"),
+        "estimator must be one of 'mean', 'catoni', got 'median'",
+    ),
+}
+
+
+@pytest.mark.parametrize(("make", "message"), PARAMETERS.values(), ids=PARAMETERS)
+def test_parameters_that_cannot_be(make: Callable[[], Any], message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=message):
+        make()
+
+
+@pytest.mark.parametrize("floor", ["0.6 + 0 * mean", "-0.1 + 0 * mean", "np.nan + 0 * mean"])
+def test_exploration_that_is_no_law(floor: str) -> None:
+    """Live and simulated."""
+    policy = own("mean: mean", explore=f"mean: {floor}")
+    with pytest.raises(ValueError, match=r"broken\(\): what it explores are not probabilities: \["):
+        policy.choose(**STATE, random=np.random.default_rng(1))
+    with pytest.raises(ValueError, match=r"broken\(\): what it explores were not probabilities in round 3"):
+        ra.simulate(policy, ra.Bernoulli([0.5, 0.4]), horizon=9, replications=2, seed=1)
+
+
+def test_memory_that_is_no_number() -> None:
+    policy = own("gain: -gain", learn={"gain": "gain, t: gain + np.sqrt(50.0 - t)"})
+    with pytest.raises(ValueError, match=r"broken\(\): .*(not a number in round|not a finite number by round)"):
+        ra.simulate(policy, ra.Bernoulli([0.5, 0.4]), horizon=200, replications=2, seed=1)
+
+
+def test_catoni_cannot_start_from_means() -> None:
+    policy = ra.BoltzmannGumbel(C=0.5, estimator="catoni")
+    with pytest.raises(ValueError, match=r"estimator='catoni'.*cannot start from pulls and means"):
+        ra.simulate(policy, ra.Bernoulli([0.5, 0.4]), horizon=9, pulls=[4, 4], means=[0.5, 0.4])
