@@ -186,7 +186,7 @@ def policies(name: Annotated[str | None, typer.Argument(help="Show one of them i
 def compare(
     policies: Annotated[list[str], typer.Argument(help="Such as 'UCB(C=0.5)' 'BoltzmannGumbel(C=0.5)' KLUCB.")],
     problem: Annotated[
-        str, typer.Option(help="What the arms pay; 'rightarm compare --help' has an example.")
+        str, typer.Option(help="What the arms pay; also Gaussian, Uniform, Pareto, StudentT, LogNormal and others.")
     ] = "Bernoulli([0.6] + [0.5] * 9)",
     horizon: Annotated[int, typer.Option(callback=_at_least("horizon", 1), help="Rounds.")] = 100_000,
     replications: Annotated[int, typer.Option(callback=_at_least("replications", 1), help="Replications.")] = 64,
@@ -200,12 +200,17 @@ def compare(
     """Run policies side by side on one problem, and draw their regret with the Lai–Robbins lower bound.
 
     rightarm compare 'UCB(C=0.5)' 'BoltzmannGumbel(C=0.5)' KLUCB --problem 'Bernoulli([0.6] + [0.5] * 9)'
+
+    Problems are written as in Python: 'Bernoulli([0.6, 0.5]).corrupted(arm=0, rounds=100)',
+    'RandomProblem(Bernoulli, mean=Uniform(low=[0.0] * 10, high=1.0))'. The bound is about the long run; over a short
+    one a policy may well be below it.
     """
     from rightarm.lab.compare import lai_robbins
     from rightarm.lab.expressions import read_policy, read_problem
 
     if output.suffix not in (".png", ".svg", ".pdf"):
         raise typer.BadParameter(f"output must end in .png, .svg or .pdf, got {output}")
+    output.parent.mkdir(parents=True, exist_ok=True)  # before the work, so that it is not lost if this fails
     try:
         chosen, setting = [read_policy(text) for text in policies], read_problem(problem)
         result = rightarm.simulate(
@@ -216,7 +221,7 @@ def compare(
     except KeyboardInterrupt:
         raise typer.Exit(130) from None
     bound = lai_robbins(setting)
-    result.plot(output, log=log, bounds={} if bound is None else {"Lai–Robbins, in the long run": bound})
+    result.plot(output, log=log, bounds={} if bound is None else {"Lai–Robbins, asymptotically": bound})
     typer.echo(str(result))
     if bound is not None:
         slope = float(bound(result.rounds)[-1]) / math.log(result.rounds[-1])

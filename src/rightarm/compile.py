@@ -197,9 +197,7 @@ def pointer(subject: str, template: Callable[..., None], signature: str, **names
             except numba.core.errors.NumbaError as error:
                 lines = [line.strip() for line in str(error).splitlines() if not line.startswith("Failed in nopython")]
                 reason = " ".join(lines)[:300]
-                raise TypeError(
-                    f"{subject} cannot be compiled; it must work on single numbers too: {reason}"
-                ) from error
+                raise TypeError(f"{subject} cannot be compiled; it must work on single numbers too: {reason}") from None
             _pointers[key] = made
         return _pointers[key]
 

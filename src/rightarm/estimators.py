@@ -102,7 +102,7 @@ class CatoniEstimator:
     def from_json(cls, state: Mapping[str, Any]) -> CatoniEstimator:
         """The estimator that `to_json` described; an error if there can be none such."""
         if not isinstance(state, Mapping):
-            raise TypeError(f"state must be a mapping, got {state!r}")
+            raise TypeError(f"state must be a mapping, as json.loads gives it, got {state!r:.80}")
         if state.get("version") != VERSION:
             raise ValueError(f"version must be {VERSION}, got {state.get('version')!r}")
         if set(state) != KEYS:

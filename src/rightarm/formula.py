@@ -77,6 +77,7 @@ class Formula:
     """A formula with its parameters set: immutable, compared by value, and its `repr` makes it again."""
 
     INPUTS: ClassVar[dict[str, str]] = {}
+    WORD: ClassVar[str] = ""  # what errors call it, if not by the class's name
     OPTIONS: ClassVar[frozenset[str]] = frozenset()  # parameters that are no numbers and do not enter the formula
     family: Family
     values: dict[str, Any]
@@ -124,7 +125,10 @@ class Formula:
         """The function's value, or its error with a word on where it happened."""
         try:
             value = self.family.function(*(inputs[name] for name in self.family.inputs), **values)
-        except (ArithmeticError, AttributeError, LookupError, NameError, TypeError, ValueError) as error:
+        except NameError as error:
+            error.add_note(f"in {self.family.name}")
+            raise
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             error.add_note(f"in {self.family.name}, which is called with arrays: np.where and np.sqrt, not if and math")
             raise
         if value is None:
@@ -155,12 +159,12 @@ class Formula:
         if self.family.bare:
             return self.family.name
         defaults = {parameter.name: parameter.default for parameter in self.family.parameters}
-        texts = [
-            f"{name}={value:.6g}" if isinstance(value, float) else str(value)
-            for name, value in self.values.items()
-            if value != defaults[name]
-        ]
+        texts = [_as_argument(name, value) for name, value in self.values.items() if value != defaults[name]]
         return f"{self.family.name}({', '.join(texts)})"
+
+    def as_argument(self, name: str) -> str:
+        """Its text where it is the parameter ``name`` of another formula."""
+        return str(self)
 
     def specification(self) -> dict[str, Any]:
         """The formula as plain data, from which `from_specification` makes it again."""
@@ -168,6 +172,12 @@ class Formula:
         function = self.family.function
         name = f"{function.__module__}:{function.__qualname__}"
         return {"formula": name, "code": fingerprint(*self.family.identity), "parameters": values}
+
+
+def _as_argument(name: str, value: Any) -> str:
+    if isinstance(value, Formula):
+        return value.as_argument(name)
+    return f"{name}={value:.6g}" if isinstance(value, float) else str(value)
 
 
 class Family:
@@ -181,7 +191,7 @@ class Family:
         columns: Iterable[str] = (),
     ) -> None:
         if not isinstance(function, types.FunctionType):
-            raise TypeError(f"a {kind.__name__.lower()} is made from a function, got {function!r}")
+            raise TypeError(f"a {kind.WORD or kind.__name__.lower()} is made from a function, got {function!r}")
         if draws_random_numbers(function):
             raise TypeError(f"{function.__name__} draws random numbers itself; ask for noise by name instead")
         self.bare = bare  # a plain function where a formula is expected: it stands for itself, without parameters
@@ -206,14 +216,19 @@ class Family:
             if argument.name not in named or (argument.name in self.inputs and argument.name not in self.known_inputs):
                 known = ", ".join(self.known_inputs)
                 raise TypeError(
-                    f"{self.name}: unknown input {argument.name!r}; a {self.kind.__name__.lower()} formula may ask for "
-                    f"{known}, and its parameters stand behind a *"
+                    f"{self.name}: unknown input {argument.name!r}; a {self.word} formula may ask for {known}, "
+                    f"and its parameters stand behind a *"
                 )
             if argument.name not in self.inputs and hasattr(self.kind, argument.name) and not self._is_option(argument):
                 raise TypeError(
                     f"{self.name}: the parameter {argument.name!r} has the name of something that every "
-                    f"{self.kind.__name__.lower()} has; choose another"
+                    f"{self.word} has; choose another"
                 )
+
+    @property
+    def word(self) -> str:
+        """What errors call such a formula."""
+        return self.kind.WORD or self.kind.__name__.lower()
 
     def _is_option(self, argument: inspect.Parameter) -> bool:
         if argument.name not in self.kind.OPTIONS:

@@ -34,12 +34,15 @@ def check_policy(policy: Policy) -> None:
     for _ in range(STATES):
         pulls, means, z = 1.0 + random.integers(0, 1_000, ARMS), random.random(ARMS), random.gumbel(size=ARMS)
         t, order = int(pulls.sum()) + 1, random.permutation(ARMS)
-        memory = {name: random.random(ARMS) for name in policy.columns}
-        scores = policy.scores(t, pulls, means, z, memory)
-        _require(not np.isnan(scores).any(), f"{policy}: a score is not a number: {scores} at {pulls=}, {means=}")
-        _require(scores.max() < np.inf, f"{policy}: a score is infinite: {scores} at {pulls=}, {means=}")
+        memory: dict[str, F64] = {}
+        if policy.columns:  # only what a policy has learned itself makes sense to it
+            t, pulls, means, memory = _played(policy, random)
+        scores = policy.scores(t, pulls, means, z, memory or None)
+        state = f"{scores} at {pulls=}, {means=}, {memory=}"
+        _require(not np.isnan(scores).any(), f"{policy}: a score is not a number: {state}")
+        _require(scores.max() < np.inf, f"{policy}: a score is infinite: {state}")
         moved = {name: column[order] for name, column in memory.items()}
-        relabelled = policy.scores(t, pulls[order], means[order], z[order], moved)
+        relabelled = policy.scores(t, pulls[order], means[order], z[order], moved or None)
         _require(np.allclose(relabelled, scores[order], rtol=1e-12), f"{policy}: scores depend on the arms' order")
         _check_floors(policy, t, pulls, means, memory)
         _check_rising(policy, t, pulls, means, memory)
@@ -54,23 +57,43 @@ def check_policy(policy: Policy) -> None:
     _require(np.array_equal(one.pulls, other.pulls), f"{policy}: the result depends on lanes or threads")
 
 
+def _played(policy: Policy, random: np.random.Generator) -> tuple[int, F64, F64, dict[str, F64]]:
+    """A state that some live rounds with rewards of 0 and 1 lead to: the next round, pulls, means and memory."""
+    pulls, totals = np.zeros(ARMS), np.zeros(ARMS)
+    memory = {name: np.zeros(ARMS) for name in policy.columns}
+    rounds = int(random.integers(2 * ARMS, 80))
+    for t in range(1, rounds + 1):
+        means = totals / np.maximum(pulls, 1)
+        probability = policy.probabilities(t, pulls, means, memory) if policy.weighted else np.ones(ARMS)
+        arm = policy.choose(t, pulls, means, random, memory)
+        reward = float(random.random() < 0.3 + 0.1 * arm)
+        pulls[arm] += 1
+        totals[arm] += reward
+        known = {name: float(column[arm]) for name, column in memory.items()}
+        state = (int(pulls[arm]), float(totals[arm] / pulls[arm]), reward, known, ARMS, float(probability[arm]))
+        for name, value in policy.learned(t, *state).items():
+            memory[name][arm] = value
+    return rounds + 1, pulls, totals / np.maximum(pulls, 1), memory
+
+
 def _check_floors(policy: Policy, t: int, pulls: ArrayLike, means: ArrayLike, memory: dict[str, F64]) -> None:
-    floors = policy.floors(t, pulls, means, memory)
+    floors = policy.floors(t, pulls, means, memory or None)
     _require(bool((floors >= 0).all() and floors.sum() <= 1 + 1e-12), f"{policy}: what it explores is no law: {floors}")
 
 
 def _check_rising(policy: Policy, t: int, pulls: ArrayLike, means: ArrayLike, memory: dict[str, F64]) -> None:
     if policy.family.rising:
-        now, later = (policy.scores(at, pulls, means, memory=memory) for at in (t, t + t // 10 + 1))
+        now, later = (policy.scores(at, pulls, means, memory=memory or None) for at in (t, t + t // 10 + 1))
         _require(bool((later >= now).all()), f"{policy}: a score falls while its arm rests: {now}, later {later}")
 
 
 def _check_choices(policy: Policy, random: np.random.Generator) -> None:
     """First choices from one state, live and simulated, arm by arm; live ones take their time, so there are fewer."""
-    pulls, means = np.array([2, 5, 10, 20, 40]), np.array([0.3, 0.5, 0.45, 0.5, 0.4])
-    t = int(pulls.sum()) + 1
-    memory = {name: random.random(ARMS) for name in policy.columns}
-    live = np.bincount([policy.choose(t, pulls, means, random, memory) for _ in range(LIVE)], minlength=ARMS)
+    pulls, means = np.array([2.0, 5, 10, 20, 40]), np.array([0.3, 0.5, 0.45, 0.5, 0.4])
+    t, memory = int(pulls.sum()) + 1, dict[str, F64]()
+    if policy.columns:
+        t, pulls, means, memory = _played(policy, random)
+    live = np.bincount([policy.choose(t, pulls, means, random, memory or None) for _ in range(LIVE)], minlength=ARMS)
     problem = Uniform(low=[0.0] * ARMS, high=1.0)
     start = simulate(
         policy, problem, horizon=1, replications=SIMULATED, seed=2, pulls=pulls, means=means, memory=memory or None

@@ -25,9 +25,13 @@ POLICIES = {
     "Boltzmann(0.1)": ra.Boltzmann(0.1),
     "PerturbedMean(Exponential(), scale=0.5)": ra.PerturbedMean(ra.noise.Exponential(), 0.5),
 }
-PROBLEMS = {
+PROBLEMS: dict[str, ra.Problem | ra.RandomProblem] = {
     "Bernoulli([0.51] + [0.5] * 3)": ra.Bernoulli([0.51, 0.5, 0.5, 0.5]),
     "Bernoulli(2 * [0.25])": ra.Bernoulli([0.25, 0.25]),
+    "Bernoulli([0.6, 0.5]).corrupted(arm=0, rounds=9)": ra.Bernoulli([0.6, 0.5]).corrupted(arm=0, rounds=9),
+    "RandomProblem(Bernoulli, mean=Uniform(low=[0.0] * 2, high=1.0))": ra.RandomProblem(
+        ra.Bernoulli, mean=ra.Uniform(low=[0.0, 0.0], high=1.0)
+    ),
     "Gaussian((0, 1), sigma=0.5)": ra.Gaussian([0.0, 1.0], sigma=0.5),
     "Pareto(alpha=[2.1, 3.0])": ra.Pareto(alpha=[2.1, 3.0]),
 }

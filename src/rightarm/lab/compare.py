@@ -12,12 +12,15 @@ from numpy.typing import NDArray
 from rightarm import theory
 from rightarm.policies.policy import PolicyFamily
 from rightarm.problems import Bernoulli, Gaussian, Problem
+from rightarm.simulation.random_problem import RandomProblem
 
 Bound = Callable[[NDArray[np.int64]], Any]
 
 
-def lai_robbins(problem: Problem) -> Bound | None:
+def lai_robbins(problem: Problem | RandomProblem) -> Bound | None:
     """The Lai–Robbins lower bound for ``problem`` as a function of the horizon, where it is known."""
+    if not isinstance(problem, Problem):
+        return None
     if not (problem.gaps > 0).any():
         return None
     if problem.family is Bernoulli and problem.means.max() < 1:

@@ -13,6 +13,7 @@ import rightarm.problems
 from rightarm.formula import Family
 from rightarm.policies.policy import Policy, PolicyFamily
 from rightarm.problems import Problem, ProblemFamily
+from rightarm.simulation.random_problem import RandomProblem
 
 OPERATORS: dict[type, Callable[..., Any]] = {
     ast.Add: operator.add,
@@ -46,14 +47,15 @@ def read_policy(text: str) -> Policy:
     return made
 
 
-def read_problem(text: str) -> Problem:
+def read_problem(text: str) -> Problem | RandomProblem:
     """The problem that ``text`` describes.
 
     >>> read_problem("Bernoulli([0.51] + [0.5] * 2)")
     Bernoulli(mean=[0.51, 0.5, 0.5])
     """
-    made = _read(text, families(ProblemFamily), "problem", list(families(ProblemFamily)))
-    if not isinstance(made, Problem):
+    known = {**families(ProblemFamily), "RandomProblem": RandomProblem}
+    made = _read(text, known, "problem", list(known))
+    if not isinstance(made, Problem | RandomProblem):
         raise ValueError(f"a problem such as Bernoulli([0.6, 0.5]) is expected, got {text!r}")
     return made
 
@@ -86,6 +88,12 @@ def _value(node: ast.expr, names: dict[str, Any]) -> Any:
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=keywords) if all(k.arg for k in keywords):
             named = {str(keyword.arg): _value(keyword.value, names) for keyword in keywords}
             return names[name](*(_value(argument, names) for argument in arguments), **named)
+        case ast.Call(func=ast.Attribute(value=inner, attr="corrupted"), args=[], keywords=keywords):
+            problem = _value(inner, names)
+            if isinstance(problem, Problem | RandomProblem):
+                return problem.corrupted(**{str(keyword.arg): _value(keyword.value, names) for keyword in keywords})
+        case ast.Name(id=name):
+            return names[name]
     raise ValueError("only names, numbers, lists and calls are understood")
 
 

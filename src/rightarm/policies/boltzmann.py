@@ -19,6 +19,10 @@ class Schedule(Formula):
 
     INPUTS: ClassVar[dict[str, str]] = {name: Policy.INPUTS[name] for name in ("t", "best", "worst", "arms")}
 
+    def as_argument(self, name: str) -> str:
+        """A constant stands for its number."""
+        return f"{name}={self.values['c']:.6g}" if self.family is constant else str(self)
+
     @classmethod
     def accept(cls, name: str, value: Any) -> Formula:
         """A schedule, a number (a constant temperature), or a function of t."""

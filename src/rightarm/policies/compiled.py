@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from rightarm.compile import pointer
 from rightarm.formula import Formula, Program, define, program
-from rightarm.policies.policy import FAR, PROBE_ROUND, Policy
+from rightarm.policies.policy import FAR, PROBE_ROUND, Policy, one_each
 
 PER_ROUND = frozenset({"t", "arms"})  # what is the same for all arms and replications of a round
 
@@ -135,7 +135,7 @@ def _check_arm_by_arm(policy: Policy) -> None:
 
     def values(formula: Formula, of: slice) -> NDArray[np.float64]:
         own = {name: value[of] if np.ndim(value) else value for name, value in inputs.items()}
-        return np.broadcast_to(np.asarray(formula.evaluate(own), dtype=float), means[of].shape)
+        return one_each(policy.family.name, formula.evaluate(own), means[of].shape)
 
     for formula in (policy, policy.explore):
         if formula is None:
@@ -152,6 +152,18 @@ def _check_arm_by_arm(policy: Policy) -> None:
             )
 
 
+def _check_lessons(policy: Policy) -> None:
+    """Every column's formula must give one number; here the error can say which does not."""
+    inputs = {"t": PROBE_ROUND, "arms": 4.0, "pulls": 5.0, "mean": 0.5, "reward": 0.5, "probability": 0.5}
+    inputs |= dict.fromkeys(policy.columns, 0.25)
+    for place, parts in (("learn", policy.learn), ("keep", policy.keep)):
+        for name, part in parts.items():
+            with np.errstate(all="ignore"):
+                value = part.evaluate(inputs)
+            if isinstance(value, tuple | list) or np.ndim(value):
+                raise TypeError(f"{policy.family.name}: {place}[{name!r}] must give one number, got {value!r:.200}")
+
+
 class Compiled(NamedTuple):
     """A policy's compiled functions and the numbers that all of them take; what it does not need is a blank."""
 
@@ -165,6 +177,7 @@ class Compiled(NamedTuple):
 def compiled_policy(policy: Policy) -> Compiled:
     """The compiled functions, the same for all values of the parameters."""
     _check_arm_by_arm(policy)
+    _check_lessons(policy)
     if policy.weighted and not policy.shifted:
         raise TypeError(f"{policy.family.name}: learn asks for probability, so the score must be a location + z")
     columns = (*policy.columns, *policy.keep)

@@ -56,7 +56,7 @@ def SoftMix(t, arms, gain, z, *, d: Gap):
     Bandit Problem, ICML 1998.
 
     >>> import rightarm as ra
-    >>> ra.SoftMix(d=0.5).floors(round=1_000, pulls=[400, 599], means=[0.5, 0.5]).round(4)
+    >>> ra.SoftMix(d=0.5).floors(1_000, pulls=[400, 599], means=[0.5, 0.5], memory={"gain": [9.0, 9.0]}).round(4)
     array([0.1383, 0.1383])
     """
     spread = arms / softmix_share(t, arms, d)

@@ -7,6 +7,7 @@ their scores are (``explore``), and columns that an arm remembers besides its pu
 from __future__ import annotations
 
 import functools
+import keyword
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, overload
 
@@ -106,13 +107,13 @@ class Policy(Formula):
         check_count("round", round)
         if self.needs_pulls and not pulls.all():
             raise ValueError(f"pulls must be at least 1 for every arm, got {pulls.tolist()}")
-        noise = np.asarray(z, dtype=float)
-        return self._evaluated(self, float(round), pulls, means, noise, check_memory(self.columns, memory, means.size))
+        noise, columns = np.asarray(z, dtype=float), self._check_memory(memory, pulls)
+        return self._evaluated(self, float(round), pulls, means, noise, columns)
 
     def floors(self, round: int, pulls: ArrayLike, means: ArrayLike, memory: Memory | None = None) -> F64:
         """The probability with which each arm is explored, whatever its score is: its `explore` formula, or zero."""
         pulls, means = check_statistics(pulls, means)
-        columns = check_memory(self.columns, memory, means.size)
+        columns = self._check_memory(memory, pulls)
         if self.explore is None:
             return np.zeros(means.size)
         return self._evaluated(self.explore, float(check_count("round", round)), pulls, means, 0.0, columns)
@@ -189,15 +190,21 @@ class Policy(Formula):
         inputs |= {"reward": reward, "probability": probability, **memory}
         return {name: float(part.evaluate(inputs)) for name, part in self.learn.items()}
 
+    def _check_memory(self, memory: Memory | None, pulls: F64) -> dict[str, F64]:
+        if memory is None and self.columns and pulls.any():
+            raise ValueError(f"{self!r} remembers {', '.join(self.columns)}: give memory= with a value for each arm")
+        return check_memory(self.columns, memory, pulls.size)
+
     def _evaluated(
         self, formula: Formula, t: Any, pulls: F64, means: F64, z: Any, columns: Mapping[str, Any], arms: int = 0
     ) -> F64:
         """A formula of this policy for some arms; ``arms`` is how many there are in all, if not just these."""
         inputs = _inputs(t, pulls, means, z, arms or means.size, means.max(), means.min())
+        place = self.family.name if formula is self else f"{self.family.name}, explore"
         kept = {name: np.broadcast_to(part.evaluate(inputs), means.shape) for name, part in self.keep.items()}
         for name, column in {**columns, **kept}.items():
             inputs |= {name: column, f"best_{name}": np.max(column), f"worst_{name}": np.min(column)}
-        return np.broadcast_to(np.asarray(formula.evaluate(inputs), dtype=float), means.shape)
+        return one_each(place, formula.evaluate(inputs), means.shape)
 
     # The form of the score, which the simulator makes use of.
 
@@ -265,12 +272,14 @@ class Part(Formula):
     """A formula that belongs to a policy beside its score, with some of the policy's parameters."""
 
     INPUTS: ClassVar[dict[str, str]] = {name: text for name, text in Policy.INPUTS.items() if name != "z"}
+    WORD: ClassVar[str] = "explore"
 
 
 class Kept(Part):
     """What is computed when an arm is pulled and kept until its next pull."""
 
     INPUTS: ClassVar[dict[str, str]] = {name: Policy.INPUTS[name] for name in ("pulls", "mean", "arms")}
+    WORD: ClassVar[str] = "keep"
 
 
 class Lesson(Part):
@@ -284,6 +293,14 @@ class Lesson(Part):
         "reward": "the reward",
         "probability": "the probability that the decision had",
     }
+    WORD: ClassVar[str] = "learn"
+
+
+def one_each(place: str, value: Any, shape: tuple[int, ...]) -> F64:
+    """``value`` as one number for each arm, or an error that says which formula gave something else."""
+    if isinstance(value, tuple | list) or np.ndim(value) > len(shape) or np.size(value) not in (1, *shape):
+        raise TypeError(f"{place} must give one number for each arm, got {value!r:.200}")
+    return np.broadcast_to(np.asarray(value, dtype=float), shape)
 
 
 def _inputs(t: Any, pulls: Any, mean: Any, z: Any, arms: int, best: Any, worst: Any) -> dict[str, Any]:
@@ -323,6 +340,17 @@ def _check_column(name: str, values: ArrayLike, arms: int) -> F64:
     return column
 
 
+def check_columns(place: str, columns: Any) -> None:
+    """Names of columns must be names, and not those of something else that a formula may ask for."""
+    if not isinstance(columns, Mapping):
+        raise TypeError(f"{place} must map the name of each column to a formula, got {columns!r}")
+    for name in columns:
+        if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
+            raise ValueError(f"{place}: a column's name must be a name, got {name!r}")
+        if name in Policy.INPUTS or name in Lesson.INPUTS or name.startswith(("best_", "worst_")):
+            raise ValueError(f"{place}: the name {name!r} means something else already; choose another")
+
+
 class PolicyFamily(Family):
     """A policy's formula together with the law of its noise, what it explores and what it learns."""
 
@@ -335,6 +363,8 @@ class PolicyFamily(Family):
         keep: Mapping[str, Callable[..., Any]],
         rising: bool,
     ) -> None:
+        for name, columns in (("learn", learn), ("keep", keep)):
+            check_columns(f"{getattr(function, '__name__', 'policy')}: {name}", columns)
         self.columns = tuple(learn)
         named = [*learn, *keep]
         extremes = [f"{end}_{name}" for name in named for end in ("best", "worst")]
@@ -357,7 +387,8 @@ class PolicyFamily(Family):
             for parameter in () if part is None else part.parameters:
                 if parameter.name not in {own.name for own in self.parameters}:
                     raise TypeError(
-                        f"{self.name}: {place} asks for a parameter {parameter.name!r} that it does not have"
+                        f"{self.name}: {place} asks for the parameter {parameter.name!r}; it must stand behind the * "
+                        f"of {self.name} as well, which has {self._parameter_list()}"
                     )
         weighs = any("probability" in lesson.inputs for lesson in self.learn.values())
         if weighs and not isinstance(self.noise, Gumbel):

@@ -134,8 +134,9 @@ def UCBImproved(pulls, ended, reach, best_mark, *, horizon: Count):
     Problem, Periodica Mathematica Hungarica 61, 2010.
 
     >>> import rightarm as ra
-    >>> ra.UCBImproved(horizon=1_000).scores(round=9, pulls=[3, 5], means=[0.25, 0.5])
-    array([-3., -5.])
+    >>> memory = {"phases": [1, 1], "ended": [14, 14], "mark": [64.25, 64.9], "reach": [64.5, 65.2]}
+    >>> ra.UCBImproved(horizon=1_000).scores(round=29, pulls=[14, 14], means=[0.25, 0.9], memory=memory)
+    array([-inf, -14.])
     """
     # An arm that was not eliminated has been pulled again before another one ends its next phase.
     return np.where((pulls == ended) & (reach < best_mark), -np.inf, -pulls)

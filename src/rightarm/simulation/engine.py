@@ -153,7 +153,14 @@ def _statistics(policy: Policy, start: Start, lanes: int) -> Statistics:
         kept[name][known] = part.evaluate({"pulls": pulls[known], "mean": means[known], "arms": float(pulls.size)})
     if policy.by_arm and known.any():
         columns = {name: column[known] for name, column in memory.items()}
-        location[known], scale[known] = policy.location_and_scale(pulls[known], means[known], columns, arms=pulls.size)
+        with np.errstate(all="ignore"):
+            line = policy.location_and_scale(pulls[known], means[known], columns, arms=pulls.size)
+        if np.isnan(line).any():
+            raise ValueError(
+                f"{policy!r}: a score is not a number before the first pull, when what is remembered is 0; "
+                "if the formula asks for pulls as well, every arm is pulled once first"
+            )
+        location[known], scale[known] = line
     table = np.array([*memory.values(), *kept.values()], dtype=float).reshape(-1, pulls.size)
     columns_of_all = (pulls, pulls * means, means, location, scale, table)
     return Statistics(*(np.repeat(column[..., None], lanes, axis=-1) for column in columns_of_all))

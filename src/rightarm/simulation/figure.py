@@ -13,7 +13,6 @@ import numpy as np
 from rightarm.simulation.types import F64, I64
 
 try:
-    from matplotlib import colormaps
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 except ImportError as error:
@@ -35,7 +34,9 @@ STYLES: list[dict[str, Any]] = [
 NORMAL_95 = 1.96  # standard errors either side of a mean
 
 
-MANY = 7  # curves from which on colours come from a scale and the legend stands beside the picture
+MANY = 7  # curves from which on colours come again with other lines, and the legend stands beside the picture
+DASHES: list[Any] = ["-", (0, (4, 1.5)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1.5))]
+MARKS = ["", "o", "s", "^", "D", "v", "X"]
 
 
 def draw_regret(
@@ -44,8 +45,6 @@ def draw_regret(
     """Mean regret of each policy with its confidence band; ``log`` makes both axes logarithmic."""
     figure, axes = _figure(result, title)
     mean, half = _mean_and_half(result)
-    if len(mean) > MANY:
-        half = np.zeros_like(half)  # so many bands would hide each other and the curves
     for label, style, m, h in zip(result.labels, _styles(len(result.labels)), mean, half, strict=True):
         _curve(axes, result.rounds, m, h, label, style)
     for (label, bound), dash in zip(bounds.items(), itertools.cycle(((2, 2), (6, 2), (1, 3)))):
@@ -78,6 +77,10 @@ def draw_against(
     for (label, points), style in zip(curves.items(), _styles(len(curves)), strict=True):
         at = [i for _, i in points]
         _curve(axes, np.array([value for value, _ in points]), mean[at], half[at], label, style | {"marker": "."})
+    shown = {i for points in curves.values() for _, i in points}
+    for i, label in enumerate(result.labels):
+        if i not in shown:  # it does not have the parameter: a line to compare with
+            axes.axhline(mean[i], color="#555555", linewidth=1.2, dashes=(1 + 2 * (i % 4), 2), label=label)
     if values.min() > 0 and values.max() / values.min() > 10:
         axes.set_xscale("log")
     if log:
@@ -109,13 +112,22 @@ def _mean_and_half(result: Result) -> tuple[F64, F64]:
 
 def _curve(axes: Axes, x: F64 | I64, mean: F64, half: F64, label: str, style: dict[str, Any]) -> None:
     axes.plot(x, mean, label=label, linewidth=1.8, **style)
-    axes.fill_between(x, mean - half, mean + half, color=style["color"], alpha=0.18, linewidth=0)
+    axes.fill_between(x, mean - half, mean + half, color=style["color"], alpha=0.14, linewidth=0)
 
 
 def _styles(curves: int) -> list[dict[str, Any]]:
     if curves <= MANY:
         return STYLES[:curves]
-    return [{"color": colormaps["viridis"](0.95 * i / (curves - 1)), "linestyle": "-"} for i in range(curves)]
+    return [
+        {
+            "color": STYLES[i % MANY]["color"],
+            "linestyle": DASHES[i // MANY % len(DASHES)],
+            "marker": MARKS[i // MANY % len(MARKS)],
+            "markevery": 0.12,
+            "markersize": 4,
+        }
+        for i in range(curves)
+    ]
 
 
 def _save(figure: Figure, axes: Axes, path: Path) -> Path:

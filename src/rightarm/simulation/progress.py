@@ -31,7 +31,13 @@ class RateColumn(ProgressColumn):
 
 @contextlib.contextmanager
 def bar(title: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar on standard error over ``total`` rounds; call what it gives with rounds played."""
+    """A bar on standard error over ``total`` rounds; call what it gives with rounds played.
+
+    Until the first of them it says that formulas are compiled, which new ones are; without rounds there is no bar.
+    """
+    if not total:
+        yield lambda rounds: None
+        return
     columns = (
         TextColumn("[progress.description]{task.description}"),
         BarColumn(),
@@ -42,5 +48,5 @@ def bar(title: str, total: int) -> Iterator[Callable[[int], None]]:
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True)) as progress:
-        task = progress.add_task(title, total=total)
-        yield lambda rounds: progress.advance(task, rounds)
+        task = progress.add_task(f"{title}, compiling", total=total)
+        yield lambda rounds: progress.update(task, advance=rounds, description=title)

@@ -118,9 +118,9 @@ class Result:
         error = (
             final.std(axis=1, ddof=1) / np.sqrt(final.shape[1]) if final.shape[1] > 1 else np.full(len(final), np.nan)
         )
-        arm = np.argmax(self.means, axis=1)[None, :, None]
+        best_arms = self.means == self.means.max(axis=1, keepdims=True)  # there may be several
         played = self.pulls - np.array(self.specification["start"]["pulls"])
-        best = np.take_along_axis(played, arm, axis=2)[:, :, 0].mean(axis=1) / self.horizon
+        best = (played * best_arms).sum(axis=2).mean(axis=1) / self.horizon
         return [
             {
                 "policy": label,
@@ -174,7 +174,8 @@ class Result:
         """Draw mean regret with 95% confidence bands against the round, as PNG, SVG or PDF by the path's ending.
 
         ``against="C"`` draws the final regret of a sweep against that parameter instead, a curve for each kind of
-        policy. ``bounds`` are lines to be drawn beside the curves, functions of the round by name.
+        policy, and a level line for each policy that does not have it. ``bounds`` are lines to be drawn beside the
+        curves, functions of the round by name.
         """
         from rightarm.simulation.figure import draw_against, draw_regret
 
@@ -249,6 +250,8 @@ def _parameters(policy: dict[str, Any]) -> dict[str, Any]:
     for name, value in policy["parameters"].items():
         if isinstance(value, dict) and "law" in value:
             row[name] = value["law"].rpartition(":")[2]
+        elif isinstance(value, dict) and value["formula"] == "rightarm.policies.boltzmann:constant":
+            row[name] = value["parameters"]["c"]
         elif isinstance(value, dict):
             inner = _parameters(value)
             row[name] = inner.pop("family")
