@@ -206,7 +206,7 @@ def play(
     ``pulls`` and ``means`` are what is known at the start.
     """
     pulls, means = list(pulls), list(means)
-    sums = [n * mean for n, mean in zip(pulls, means, strict=True)]
+    rewards = [[n * mean] for n, mean in zip(pulls, means, strict=True)]
     for t, (z, (u, v, w)) in enumerate(zip(noise, luck, strict=True), start=sum(pulls) + 1):
         if 0 in pulls:
             arm = pulls.index(0)
@@ -214,8 +214,8 @@ def play(
             scores = [score(t, pulls[i], means[i], z[i], means) for i in range(len(pulls))]
             arm = pick(scores, ties)
         pulls[arm] += 1
-        sums[arm] += reward(t, pulls[arm], arm, u, v, w)
-        means[arm] = sums[arm] / pulls[arm]
+        rewards[arm].append(reward(t, pulls[arm], arm, u, v, w))
+        means[arm] = math.fsum(rewards[arm]) / pulls[arm]
         yield arm
 
 

@@ -228,7 +228,7 @@ class EXP3PlusPlus(ExponentialWeights):
         losses = [-estimate for estimate in self.estimates]
         floors = []
         for loss in losses:
-            gap = min(1.0, (loss - min(losses)) / t)
+            gap = min(1.0, (loss - min(losses)) / max(t - 1, 1))
             xi = self.c * math.log(t) ** 2 / (t * gap**2) if gap > 0 else (0.0 if t == 1 else math.inf)
             floors.append(min(1 / (2 * self.arms), self.rate(t), xi))
         return floors

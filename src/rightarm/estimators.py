@@ -67,6 +67,8 @@ class CatoniEstimator:
 
     def merge(self, other: CatoniEstimator) -> CatoniEstimator:
         """The estimator of both streams together; both must have the same C."""
+        if not isinstance(other, CatoniEstimator):
+            raise TypeError(f"other must be a CatoniEstimator, got {other!r}")
         if other.C != self.C:
             raise ValueError(f"C must be the same to merge, got {self.C} and {other.C}")
         both = CatoniEstimator(self.C)

@@ -91,11 +91,13 @@ def exploration(gap: float, horizon: float, sigma: float = 1.0) -> int:
     Lattimore: On Explore-Then-Commit Strategies, NeurIPS 2016.
 
     >>> exploration(gap=0.5, horizon=10_000)
-    65
+    71
     """
     gap, horizon, sigma = _positive(gap=gap, horizon=horizon, sigma=sigma)
     delta = gap / sigma
-    argument = horizon**2 * delta**4 / (32 * math.pi)
+    argument = (horizon * delta**2) ** 2 / (32 * math.pi)
+    if not 0 < argument < math.inf:
+        raise ValueError(f"gap and horizon must be of a usual size, got {gap} and {horizon}")
     w = math.log1p(argument)  # above W; Newton's method for w + log w = log(argument) comes down from there
     for _ in range(50):
         w -= w * (w + math.log(w / argument)) / (1 + w)

@@ -19,7 +19,7 @@ from rightarm.lab import reproduce as lab
 from rightarm.lab.page import PAPER, mathematics
 from rightarm.lab.studies import STUDIES
 
-COMMAND = ["reproduce", "all", "--quick", "--replications", "4"]
+COMMAND = ["reproduce", "all", "--quick", "--replications", "16"]
 PROGRAM = [sys.executable, "-c", "from rightarm.cli import main; main()", *COMMAND]
 
 
@@ -46,7 +46,7 @@ def test_the_page_is_whole(undisturbed: Path) -> None:
         (section,) = (element for element in tree.iter("section") if element.get("id") == study.name)
         assert len(list(section.iter("svg"))) >= 2
         words = " ".join("".join(section.itertext()).split())
-        assert "4 replications" in words
+        assert "16 replications" in words
         assert ("holds: " in words) or ("does not hold as printed: " in words)
     assert text.count("<h3>Growth</h3>") >= 6
     assert "--seed 2017" in text
@@ -96,7 +96,7 @@ def test_interrupted_it_says_how_to_go_on(tmp_path: Path, monkeypatch: pytest.Mo
 def test_one_study_shares_its_outcomes_with_all(undisturbed: Path, study: object) -> None:
     name = study.name  # type: ignore[attr-defined]
     cells = set((undisturbed / name / "cells").iterdir())
-    command = ["reproduce", name, "--quick", "--replications", "4", "--output", str(undisturbed / name)]
+    command = ["reproduce", name, "--quick", "--replications", "16", "--output", str(undisturbed / name)]
     outcome = CliRunner().invoke(app, command)
     assert outcome.exit_code == 0, outcome.output
     assert set((undisturbed / name / "cells").iterdir()) == cells

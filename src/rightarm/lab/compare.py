@@ -6,15 +6,14 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from rightarm import theory
 from rightarm.policies.policy import PolicyFamily
 from rightarm.problems import Bernoulli, Gaussian, Problem
 from rightarm.simulation.random_problem import RandomProblem
 
-Bound = Callable[[NDArray[np.int64]], Any]
+Bound = Callable[[ArrayLike], Any]
 
 
 def lai_robbins(problem: Problem | RandomProblem) -> Bound | None:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rightarm.formula import Count, Family, Formula, Positive, check_number, rule_of
+from rightarm.formula import Count, Family, Formula, NonNegative, Positive, check_number, rule_of
 from rightarm.noise import Gumbel
 from rightarm.policies.policy import Policy, policy
 
@@ -38,7 +38,7 @@ class Schedule(Formula):
         if not isinstance(value, numbers.Real):
             message = f"{name} must be a schedule such as inverse_log(0.25), a number or a function of t, got {value!r}"
             raise TypeError(message)
-        fixed: Schedule = constant(check_number(name, value, rule_of(Positive)))
+        fixed: Schedule = constant(check_number(name, value, rule_of(NonNegative)))
         return fixed
 
 
@@ -56,7 +56,7 @@ def schedule(function: Callable[..., Any]) -> Family:
 
 
 @schedule
-def constant(*, c: Positive):
+def constant(*, c: NonNegative):
     """β_t = c: BE-const of section 6, there with c = C²."""
     return c
 

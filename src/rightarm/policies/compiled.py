@@ -77,7 +77,7 @@ def affine_lanes(
         at_early = score(early, n, m, 0.0, 0.0, 0.0, arms, p, memory, memory, memory, 0, lane)
         at_late = score(late, n, m, z, 0.0, 0.0, arms, q, memory, memory, memory, 0, lane)
         location[lane] = at_early
-        scale[lane] = (at_late - at_early) * unit()
+        scale[lane] = 0.0 if at_late == at_early else (at_late - at_early) * unit()  # −∞ less −∞ is not a number
 
 
 def learn_lanes(

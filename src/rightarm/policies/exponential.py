@@ -6,11 +6,11 @@ from typing import Annotated
 
 import numpy as np
 
-from rightarm.formula import Positive, Probability, Rule
+from rightarm.formula import Positive, Rule
 from rightarm.noise import Gumbel
 from rightarm.policies.policy import policy
 
-Gap = Annotated[float, Rule("above 0 and at most 1", lambda x: 0 < x <= 1)]
+Share = Annotated[float, Rule("above 0 and at most 1", lambda x: 0 < x <= 1)]
 
 
 def estimated_gain(gain, reward, probability):
@@ -24,7 +24,7 @@ def estimated_loss(loss, reward, probability):
 
 
 @policy(noise=Gumbel(), explore=lambda arms, *, gamma: gamma / arms, learn={"gain": estimated_gain})
-def EXP3(arms, gain, z, *, gamma: Probability):
+def EXP3(arms, gain, z, *, gamma: Share):
     """Choose by exponential weights on estimated gains, mixed with a uniform choice.
 
     P[I = i] = (1 − γ) e^(γ Ĝ_i / K) / Σ_j e^(γ Ĝ_j / K) + γ / K,  Ĝ_i = Σ_s X_s 1{I_s = i} / P[I_s = i]
@@ -46,7 +46,7 @@ def softmix_share(t, arms, d):
 
 
 @policy(noise=Gumbel(), explore=lambda t, arms, *, d: softmix_share(t, arms, d) / arms, learn={"gain": estimated_gain})
-def SoftMix(t, arms, gain, z, *, d: Gap):
+def SoftMix(t, arms, gain, z, *, d: Share):
     """Exponential weights on estimated gains, with exploration and learning rate made for stochastic rewards.
 
     P[I = i] = (1 − γ_t) e^(η_t Ĝ_i) / Σ_j e^(η_t Ĝ_j) + γ_t / K,  γ_t = min{1, 5 K log(t−1) / (d² (t−1))},
@@ -70,8 +70,8 @@ def exp3pp_rate(t, arms):
 
 
 def exp3pp_floor(t, arms, loss, worst_loss, *, c):
-    """ε_i = min{1/(2K), β_t, ξ_i} with ξ_i = c log(t)² / (t Δ̂_i²) and Δ̂_i = min{1, (L̂_i − min_j L̂_j) / t}."""
-    gap = np.minimum(1.0, (loss - worst_loss) / t)
+    """ε_i = min{1/(2K), β_t, ξ_i} with ξ_i = c log(t)² / (t Δ̂_i²) and Δ̂_i = min{1, (L̂_i − min_j L̂_j) / (t−1)}."""
+    gap = np.minimum(1.0, (loss - worst_loss) / np.maximum(t - 1, 1.0))
     # a gap of zero asks for all the exploration there is: the first two limits decide then
     xi = c * np.log(t) ** 2 / np.maximum(t * gap**2, 1e-300)
     return np.minimum(np.minimum(1 / (2 * arms), exp3pp_rate(t, arms)), xi)
@@ -82,7 +82,7 @@ def EXP3PlusPlus(t, arms, loss, z, *, c: Positive = 18.0):
     """Exponential weights on estimated losses, whose exploration of an arm shrinks with its estimated gap.
 
     P[I = i] = (1 − Σ_j ε_j) e^(−β_t L̂_i) / Σ_j e^(−β_t L̂_j) + ε_i,  β_t = ½ √(log K / (t K)),
-    ε_i = min{1/(2K), β_t, c log(t)² / (t Δ̂_i²)},  Δ̂_i = min{1, (L̂_i − min_j L̂_j) / t}
+    ε_i = min{1/(2K), β_t, c log(t)² / (t Δ̂_i²)},  Δ̂_i = min{1, (L̂_i − min_j L̂_j) / (t−1)}
 
     For rewards in [0, 1]; good against an adversary and with stochastic rewards, without knowing which. Seldin and
     Slivkins: One Practical Algorithm for Both Stochastic and Adversarial Bandits, ICML 2014.

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rightarm.formula import Family, Formula, check_count
+from rightarm.formula import Family, Formula, check_count, check_number
 from rightarm.noise import Gumbel, Law
 from rightarm.policies.tracing import Line, Shifted, Time, keeps_form
 
@@ -116,7 +116,10 @@ class Policy(Formula):
         columns = self._check_memory(memory, pulls)
         if self.explore is None:
             return np.zeros(means.size)
-        return self._evaluated(self.explore, float(check_count("round", round)), pulls, means, 0.0, columns)
+        floors = self._evaluated(self.explore, float(check_count("round", round)), pulls, means, 0.0, columns)
+        if not (floors >= 0).all() or floors.sum() > 1 + 1e-9:
+            raise ValueError(f"{self!r}: what it explores are not probabilities: {floors.tolist()}")
+        return floors
 
     def choose(
         self,
@@ -139,10 +142,7 @@ class Policy(Formula):
         if self.needs_pulls and not pulls.all():
             return int(np.argmin(pulls > 0))
         if self.explore is not None:
-            floors = self.floors(round, pulls, means, memory)
-            heights = np.cumsum(floors)
-            if not (floors >= 0).all() or heights[-1] > 1 + 1e-9:
-                raise ValueError(f"{self!r}: what it explores are not probabilities: {floors.tolist()}")
+            heights = np.cumsum(self.floors(round, pulls, means, memory))
             explored = int(np.searchsorted(heights, random.random(), side="right"))
             if explored < means.size:
                 return explored
@@ -166,7 +166,9 @@ class Policy(Formula):
         if self.needs_pulls and not pulls.all():
             return np.asarray(np.arange(pulls.size) == np.argmin(pulls > 0), dtype=float)
         location = self.scores(round, pulls, means, 0.0, memory)
-        spread = (self.scores(round, pulls, means, FAR, memory) - location) / FAR
+        far = location if self.noise is None else self.scores(round, pulls, means, FAR, memory)
+        with np.errstate(invalid="ignore"):
+            spread = np.where(far == location, 0.0, (far - location) / FAR)
         scale = float(spread.max())
         gumbel = isinstance(self.noise, Gumbel) and self.affine and np.allclose(spread, scale, rtol=1e-9, atol=0)
         if self.noise is not None and not gumbel:
@@ -186,6 +188,10 @@ class Policy(Formula):
         >>> EXP3(gamma=0.1).learned(5, pulls=2, mean=0.5, reward=1.0, memory={"gain": 3.0}, arms=2, probability=0.25)
         {'gain': 7.0}
         """
+        if set(memory) != set(self.columns):
+            raise ValueError(f"memory must have the columns {', '.join(self.columns) or '(none)'}, got {list(memory)}")
+        if not 0 < check_number("probability", probability) <= 1 + 1e-9:
+            raise ValueError(f"probability must be above 0 and at most 1, got {probability}")
         inputs = _inputs(float(round), float(pulls), mean, 0.0, arms, mean, mean)
         inputs |= {"reward": reward, "probability": probability, **memory}
         return {name: float(part.evaluate(inputs)) for name, part in self.learn.items()}
@@ -265,7 +271,9 @@ class Policy(Formula):
         """Location and scale of a steady or clocked policy's scores, by NumPy."""
         z, unit = (FAR, FAR) if self.steady else (0.0, 1.0)
         location = self._evaluated(self, EARLY, pulls, means, 0.0, columns, arms)
-        return location, (self._evaluated(self, LATE, pulls, means, z, columns, arms) - location) / unit
+        far = self._evaluated(self, LATE, pulls, means, z, columns, arms)
+        with np.errstate(invalid="ignore"):
+            return location, np.where(far == location, 0.0, (far - location) / unit)  # −∞ less −∞ is not a number
 
 
 class Part(Formula):
@@ -367,6 +375,8 @@ class PolicyFamily(Family):
             check_columns(f"{getattr(function, '__name__', 'policy')}: {name}", columns)
         self.columns = tuple(learn)
         named = [*learn, *keep]
+        if len(set(named)) < len(named):
+            raise ValueError(f"the columns of learn and keep must differ, got {named}")
         extremes = [f"{end}_{name}" for name in named for end in ("best", "worst")]
         super().__init__(function, Policy, columns=(*named, *extremes))
         if noise is not None and not isinstance(noise, Law):
@@ -374,6 +384,8 @@ class PolicyFamily(Family):
         given = noise is not None or any(parameter.name == "noise" for parameter in self.parameters)
         if ("z" in self.inputs) != given:
             raise TypeError(f"{self.name}: the formula asks for z if and only if noise is given, got noise={noise!r}")
+        for name in set(named) & {parameter.name for parameter in self.parameters}:
+            raise ValueError(f"{self.name}: {name!r} is a parameter; choose another name for the column")
         self.noise, self.rising = noise, rising
         self.explore = None if explore is None else Family(explore, Part, columns=(*named, *extremes))
         self.keep = {name: Family(formula, Kept) for name, formula in keep.items()}

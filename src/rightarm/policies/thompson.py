@@ -20,7 +20,8 @@ def GaussianThompson(pulls, mean, z, *, sigma: Positive = 1.0):
     I = arg max_i { μ̂_i + σ/√(N_i + 1) · Z_i },  Z_i standard Gaussian.
 
     Agrawal and Goyal: Further Optimal Regret Bounds for Thompson Sampling, AISTATS 2013, there with σ = 1 for rewards
-    in [0, 1]; the paper's analysis of BGE builds on theirs.
+    in [0, 1] and with the sum over N_i + 1 for the mean, which draws it to 0; the paper's analysis of BGE builds
+    on theirs.
 
     >>> import rightarm as ra
     >>> ra.GaussianThompson().scores(round=5, pulls=[3, 8], means=[0.2, 0.5], z=[1.0, -1.0]).round(3)
@@ -62,6 +63,8 @@ def beta_draw(z: float, t: float, a: float, b: float) -> float:
 @jit
 def gamma_draw(seed: u64, shape: float) -> tuple[float, u64]:
     """A draw from the gamma law with a shape of at least 1, and the next seed: Marsaglia and Tsang, TOMS 26, 2000."""
+    if shape != shape:  # NaN, with which the loop would not end
+        return shape, seed
     d = shape - 1.0 / 3.0
     c = 1.0 / np.sqrt(9.0 * d)
     while True:

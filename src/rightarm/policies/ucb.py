@@ -69,9 +69,10 @@ def AnytimeMOSS(t, pulls, mean, arms):
     return mean + np.sqrt(np.maximum(0.0, np.log(t / (arms * pulls))) / pulls)
 
 
-def truncated_sum(t, pulls, total, reward, *, u):
-    """Add a reward unless it is larger than √(u N / log t²)."""
-    return total + np.where(np.abs(reward) * np.sqrt(2 * np.log(t)) <= np.sqrt(u * pulls), reward, 0.0)
+def truncated_sum(t, pulls, arms, total, reward, *, u):
+    """Add a reward unless it is larger than √(u N / log t²); t from K + 1 on, so that all first pulls are alike."""
+    level = 2 * np.log(np.maximum(t, arms + 1))
+    return total + np.where(np.abs(reward) * np.sqrt(level) <= np.sqrt(u * pulls), reward, 0.0)
 
 
 @policy(learn={"total": truncated_sum})

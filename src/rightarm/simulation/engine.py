@@ -12,7 +12,21 @@ from rightarm.policies.compiled import compiled_policy
 from rightarm.policies.policy import Policy
 from rightarm.problems import Problem, compiled_reward
 from rightarm.simulation.estimates import compiled_estimator
-from rightarm.simulation.kernels import Choice, Clock, Formulas, Noise, Pull, Robust, Setting, Statistics, Streams, play
+from rightarm.simulation.kernels import (
+    Bounds,
+    Choice,
+    Clock,
+    Formulas,
+    Noise,
+    Pull,
+    Robust,
+    Setting,
+    Statistics,
+    Streams,
+    Uses,
+    Weights,
+    play,
+)
 from rightarm.simulation.random_problem import RandomProblem
 from rightarm.simulation.streams import initial_streams
 from rightarm.simulation.types import F64, I64
@@ -69,18 +83,21 @@ class Run:
         self.known = _statistics(policy, start, lanes)
         self.robust = _robust(policy, start, problem.arms, lanes)
         self.streams: Streams = initial_streams(seed, first, lanes)
-        self.noise = _noise(self.setting, problem.arms, lanes)
+        self.uses = _uses(policy, problem)
+        self.noise = _noise(self.uses, problem.arms, lanes)
         columns = len(policy.columns) + len(policy.keep)
         self.choice = _choice(problem.arms, columns, lanes)
+        self.weights, self.bounds = _weights(problem.arms, lanes), _bounds(problem.arms, lanes)
         self.pull = _pull(columns, lanes)
-        self.clock = Clock(np.ones(1), np.zeros(1), np.zeros((columns, 1, 1)), np.zeros(1), np.zeros(1))
+        self.clock = _clock(policy, problem.arms)
         self.regret: F64 = np.zeros((checkpoints.size, lanes))
         self.slice = max(1, SLICE // (problem.arms * lanes))
 
     def advance(self, end: int) -> None:
         """Play on to round ``end``."""
-        state = (self.setting, self.known, self.robust, self.streams, self.noise, self.choice, self.pull, self.clock)
-        play(self.start, self.round, end, self.formulas, *state, self.checkpoints, self.regret)
+        played = (self.formulas, self.setting, self.uses, self.known, self.robust, self.streams, self.noise)
+        scratch = (self.choice, self.weights, self.bounds, self.pull, self.clock)
+        play(self.start, self.round, end, *played, *scratch, self.checkpoints, self.regret)
         self.round = end
         self._check()
 
@@ -126,6 +143,13 @@ def _setting(
         gaps=np.ascontiguousarray(gaps),
         before=np.array(start.pulls, dtype=float),
         fresh=np.flatnonzero((np.array(start.pulls) == 0) & policy.needs_pulls),
+        tops=_columns_asked_for(policy, "best"),
+        bottoms=_columns_asked_for(policy, "worst"),
+    )
+
+
+def _uses(policy: Policy, problem: Problem | RandomProblem) -> Uses:
+    return Uses(
         noisy=policy.noise is not None,
         by_arm=policy.by_arm,
         clocked=policy.clocked,
@@ -134,8 +158,6 @@ def _setting(
         explores=policy.explore is not None,
         learns=bool(policy.columns or policy.keep),
         extremes=bool(policy.decision_inputs & {"best", "worst"}),
-        tops=_columns_asked_for(policy, "best"),
-        bottoms=_columns_asked_for(policy, "worst"),
         uniform="u" in problem.inputs,
         second="v" in problem.inputs,
         gaussian="w" in problem.inputs,
@@ -162,7 +184,7 @@ def _statistics(policy: Policy, start: Start, lanes: int) -> Statistics:
             )
         location[known], scale[known] = line
     table = np.array([*memory.values(), *kept.values()], dtype=float).reshape(-1, pulls.size)
-    columns_of_all = (pulls, pulls * means, means, location, scale, table)
+    columns_of_all = (pulls, pulls * means, np.zeros(pulls.size), means, location, scale, table)
     return Statistics(*(np.repeat(column[..., None], lanes, axis=-1) for column in columns_of_all))
 
 
@@ -174,44 +196,46 @@ def _robust(policy: Policy, start: Start, arms: int, lanes: int) -> Robust:
     return Robust(policy.values["C"], *catoni.empty(arms, lanes), *catoni.tables())
 
 
-def _noise(setting: Setting, arms: int, lanes: int) -> Noise:
+def _noise(uses: Uses, arms: int, lanes: int) -> Noise:
     rounds = max(1, NOISE_BLOCK // (arms * lanes))
-    drawn = arms * setting.noisy + setting.explores
+    drawn = arms * uses.noisy + uses.explores
     return Noise(
         words=np.zeros((rounds, drawn, lanes), np.uint32),
-        z=np.zeros((rounds, drawn if setting.noisy else arms, lanes), np.float32),
-        reward_words=np.zeros((rounds, 2 * (setting.uniform + setting.second) + setting.gaussian, lanes), np.uint32),
+        z=np.zeros((rounds, drawn if uses.noisy else arms, lanes), np.float32),
+        reward_words=np.zeros((rounds, 2 * (uses.uniform + uses.second) + uses.gaussian, lanes), np.uint32),
         uniform=np.zeros((rounds, 2, lanes)),
         w=np.zeros((rounds, lanes), np.float32),
     )
 
 
+def _clock(policy: Policy, arms: int) -> Clock:
+    """The reference arm: pulled once, mean 0, nothing remembered."""
+    pulls, mean = np.ones(1), np.zeros(1)
+    kept = [part.evaluate({"pulls": pulls, "mean": mean, "arms": float(arms)}) for part in policy.keep.values()]
+    memory = np.array([*(np.zeros(1) for _ in policy.columns), *(np.broadcast_to(k, 1) for k in kept)], dtype=float)
+    return Clock(pulls, mean, memory.reshape(-1, 1, 1), np.zeros(1), np.zeros(1))
+
+
 def _choice(arms: int, columns: int, lanes: int) -> Choice:
-    def block() -> F64:
-        return np.zeros((arms, lanes))
-
-    def row() -> F64:
-        return np.zeros(lanes)
-
     return Choice(
-        scores=block(),
-        largest=row(),
-        best=row(),
-        worst=row(),
+        scores=np.zeros((arms, lanes)),
+        largest=np.zeros(lanes),
+        best=np.zeros(lanes),
+        worst=np.zeros(lanes),
         top=np.zeros((columns, lanes)),
         bottom=np.zeros((columns, lanes)),
         arm=np.zeros(lanes, np.int64),
         failed=np.zeros(2, np.int64),
         still=np.zeros((arms, lanes), np.float32),
-        floors=block(),
-        explored=row(),
-        peak=row(),
-        weight=row(),
-        bound=block(),
-        until=np.zeros(1),
-        looked=block(),
-        before=np.zeros(lanes, np.int64),
     )
+
+
+def _weights(arms: int, lanes: int) -> Weights:
+    return Weights(np.zeros((arms, lanes)), np.zeros(lanes), np.zeros(lanes), np.zeros(lanes))
+
+
+def _bounds(arms: int, lanes: int) -> Bounds:
+    return Bounds(np.zeros((arms, lanes)), np.zeros(1), np.zeros((arms, lanes)), np.zeros(lanes, np.int64))
 
 
 def _pull(columns: int, lanes: int) -> Pull:

@@ -30,6 +30,7 @@ class Statistics(NamedTuple):
 
     pulls: F64
     total: F64
+    lost: F64  # what rounding took from the totals
     mean: F64
     location: F64  # of a score that is location + scale·z or location + scale·clock(t)
     scale: F64
@@ -66,6 +67,13 @@ class Setting(NamedTuple):
     gaps: F64  # arms × lanes
     before: F64  # the pulls from before the run
     fresh: I64  # the arms never pulled, to be pulled first
+    tops: I64  # the columns of whose largest values the policy asks for
+    bottoms: I64  # and of whose smallest
+
+
+class Uses(NamedTuple):
+    """What the formulas make use of."""
+
     noisy: bool  # the policy draws noise
     by_arm: bool  # its score is location + scale·something, kept between an arm's pulls,
     clocked: bool  # and the something is a clock, not noise
@@ -74,8 +82,6 @@ class Setting(NamedTuple):
     explores: bool
     learns: bool
     extremes: bool  # it asks for the best or the worst mean
-    tops: I64  # the columns of whose largest values it asks for
-    bottoms: I64  # and of whose smallest
     uniform: bool  # the problem draws u
     second: bool  # the problem draws v
     gaussian: bool  # the problem draws w
@@ -103,10 +109,20 @@ class Choice(NamedTuple):
     arm: I64
     failed: I64  # 2: the first rounds in which a score was not a number, and exploration no probability
     still: F32  # arms × lanes: no noise
+
+
+class Weights(NamedTuple):
+    """Scratch memory: exploration, and the probability of what was chosen."""
+
     floors: F64  # the probability that an arm is explored
     explored: F64  # lanes: that any is
     peak: F64  # lanes: the largest location
     weight: F64  # lanes: the sum of exp(location − peak)
+
+
+class Bounds(NamedTuple):
+    """Scratch memory: what scores cannot exceed, for policies whose scores rise while an arm rests."""
+
     bound: F64  # arms × lanes: what a score cannot exceed for some time
     until: F64  # 1: the round until which they hold
     looked: F64  # arms × lanes: the round in which the score itself was last computed
@@ -216,25 +232,14 @@ def extreme_means(mean: F64, best: F64, worst: F64) -> None:
 
 
 @jit
-def largest_of(memory: F64, column: int, top: F64) -> None:
-    """The largest value of a column in every lane."""
-    for lane in range(top.shape[1]):
-        top[column, lane] = memory[column, 0, lane]
+def extreme_of(sign: float, memory: F64, column: int, out: F64) -> None:
+    """The largest value of a column in every lane, or the smallest if ``sign`` is −1."""
+    for lane in range(out.shape[1]):
+        out[column, lane] = memory[column, 0, lane]
     for k in range(1, memory.shape[1]):
-        for lane in range(top.shape[1]):
-            value = memory[column, k, lane]
-            top[column, lane] = value if value > top[column, lane] else top[column, lane]
-
-
-@jit
-def smallest_of(memory: F64, column: int, bottom: F64) -> None:
-    """The smallest value of a column in every lane."""
-    for lane in range(bottom.shape[1]):
-        bottom[column, lane] = memory[column, 0, lane]
-    for k in range(1, memory.shape[1]):
-        for lane in range(bottom.shape[1]):
-            value = memory[column, k, lane]
-            bottom[column, lane] = value if value < bottom[column, lane] else bottom[column, lane]
+        for lane in range(out.shape[1]):
+            value, before = memory[column, k, lane], out[column, lane]
+            out[column, lane] = value if sign * value > sign * before else before
 
 
 @jit
@@ -437,7 +442,7 @@ def record_regret(pulls: F64, before: F64, gaps: F64, out: F64) -> None:
 
 @jit
 def optimistic_arms(
-    t: float, arms: float, score: Any, numbers: F64, known: Statistics, choice: Choice, pull: Pull
+    t: float, arms: float, score: Any, numbers: F64, known: Statistics, choice: Choice, bounds: Bounds, pull: Pull
 ) -> None:
     """The arms with the largest scores, by looking at those only whose bound is not below the score of another.
 
@@ -445,17 +450,9 @@ def optimistic_arms(
     largest bound is looked at, its bound replaced by its score, until the largest is a score.
     """
     pulls, mean, memory = known.pulls, known.mean, known.memory
-    scores, largest, best, worst, top, bottom = (
-        choice.scores,
-        choice.largest,
-        choice.best,
-        choice.worst,
-        choice.top,
-        choice.bottom,
-    )
-    arm, still, before, looked = choice.arm, choice.still, choice.before, choice.looked
+    scores, largest, best, worst, top, bottom, arm, _, still = choice
+    bound, _, looked, before = bounds
     pulls_of, mean_of, memory_of, score_of = pull.pulls, pull.mean, pull.memory, pull.score
-    bound = choice.bound
     for k in range(scores.shape[0]):
         for lane in range(scores.shape[1]):
             scores[k, lane] = bound[k, lane]
@@ -476,11 +473,14 @@ def play(
     end: int,
     formulas: Formulas,
     setting: Setting,
+    uses: Uses,
     known: Statistics,
     robust: Robust,
     streams: Streams,
     noise: Noise,
     choice: Choice,
+    weights: Weights,
+    bounds: Bounds,
     pull: Pull,
     clock: Clock,
     checkpoints: I64,
@@ -490,13 +490,13 @@ def play(
     # A field read inside the loop costs a reference count each time, so all are read here.
     law, gaussian, score, affine, explore, learn, reward, estimate = formulas
     C, near, rows, series, powers = robust
-    numbers, arm_numbers, corruptions, gaps, before, fresh = setting[:6]
-    noisy, by_arm, clocked, lazy, weighted, explores, learns, extremes, tops, bottoms = setting[6:16]
-    one, two, normal = setting[16:]
-    pulls, total, mean, location, scale, memory = known
+    numbers, arm_numbers, corruptions, gaps, before, fresh, tops, bottoms = setting
+    noisy, by_arm, clocked, lazy, weighted, explores, learns, extremes, one, two, normal = uses
+    pulls, total, lost, mean, location, scale, memory = known
     words, z, reward_words, uniform, w = noise
-    scores, largest, best, worst, top, bottom, arm, failed = choice[:8]
-    still, floors, explored, peak, weight, bound, until, _, _ = choice[8:]
+    scores, largest, best, worst, top, bottom, arm, failed, still = choice
+    floors, explored, peak, weight = weights
+    bound, until, _, _ = bounds
     pulled, new_mean, pulled_memory, learned, paid, probability, new_location, new_scale, new_bound = pull
     pulled_row, mean_row = pulled[0], new_mean[0]
     arms, now, early, late = f64(mean.shape[0]), 0.0, 0.0, 1.0
@@ -523,9 +523,9 @@ def play(
                 if extremes:
                     extreme_means(mean, best, worst)
                 for i in range(tops.size):
-                    largest_of(memory, tops[i], top)
+                    extreme_of(1.0, memory, tops[i], top)
                 for i in range(bottoms.size):
-                    smallest_of(memory, bottoms[i], bottom)
+                    extreme_of(-1.0, memory, bottoms[i], bottom)
                 if by_arm:
                     if clocked:
                         now = (reference_score(f64(t), arms, affine, numbers, clock) - early) / (late - early)
@@ -536,7 +536,7 @@ def play(
                     if f64(t) > until[0]:
                         until[0] = f64(t) + EPOCH * arms
                         score(until[0], arms, pulls, mean, still, best, worst, memory, top, bottom, numbers, bound)
-                    optimistic_arms(f64(t), arms, score, numbers, known, choice, pull)
+                    optimistic_arms(f64(t), arms, score, numbers, known, choice, bounds, pull)
                 elif weighted:
                     score(f64(t), arms, pulls, mean, still, best, worst, memory, top, bottom, numbers, location)
                     add_noise(location, z[r], scores)
@@ -561,7 +561,7 @@ def play(
             if near.size:
                 estimate(arm, paid, C, near, rows, series, powers, total, mean, mean_row)
             else:
-                average(arm, pulled_row, paid, total, mean, mean_row)
+                average(arm, pulled_row, paid, total, lost, mean, mean_row)
             if learns:
                 gather_memory(arm, memory, pulled_memory)
                 learn(f64(t), arms, pulled_row, mean_row, paid, probability, pulled_memory, numbers, learned)
@@ -572,7 +572,6 @@ def play(
                 watch(t, new_scale, failed)
                 refresh(arm, new_location, new_scale, location, scale)
             elif lazy:
-                gather_memory(arm, memory, pulled_memory)
                 score(
                     until[0], arms, pulled, new_mean, still, best, worst, pulled_memory, top, bottom, numbers, new_bound
                 )

@@ -49,9 +49,10 @@ def judge(samples: Samples) -> Finding:
     least = min(float(curve.mean.min()) for curve in best)
     reached = [above(f"{c.label}: the proof's own problem reaches ½", c, np.full(c.x.size, CONSTANT)) for c in own]
     return Finding(
-        margin=f"measured / bound at least {least / CONSTANT:.3g} on a problem of the proof's form; on the proof's own "
-        f"problem the constant is {', '.join(f'{c.mean[-1]:.3g} ({c.label})' for c in own)}, and ½ is "
-        f"{'reached for every K' if all(remark.holds for remark in reached) else 'not reached for every K'} there",
+        margin=f"on the proof's own problem the measured constant is "
+        f"{', '.join(f'{c.mean[-1]:.3g} ({c.label})' for c in own)}, so that ½ is "
+        f"{'reached for every K' if all(remark.holds for remark in reached) else 'not reached for every K'} there; "
+        f"on one of its form with twice the gap measured / bound is at least {least / CONSTANT:.3g}",
         claims=[above(f"{c.label}: some problem reaches ½", c, np.full(c.x.size, CONSTANT)) for c in best],
         remarks=reached,
         panels=[_panel("The proof's own gap, √(K/T) log K", own), _panel("Twice that gap", wider)],
