@@ -129,7 +129,7 @@ def test_another_law_live_than_compiled() -> None:
     def two_faced(mean, z):  # type: ignore[no-untyped-def]
         return 10 * mean + z
 
-    with pytest.raises(AssertionError, match=r"two_faced.*of 5000 live.*of 20000 compiled"):
+    with pytest.raises(AssertionError, match=r"two_faced.*of 5000 live.*of 20480 compiled"):
         check_policy(two_faced())
 
 

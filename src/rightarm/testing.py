@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,7 +20,7 @@ from rightarm.simulation.engine import Run, Start
 
 F64 = NDArray[np.float64]
 ARMS, STATES, ROUNDS, REPLICATIONS, COMPILED_PULLS, CERTAIN = 5, 20, 300, 40, 64_000, 4.5
-LIVE, SIMULATED = 5_000, 20_000  # first choices
+LIVE, SIMULATED, LANES = 5_000, 20_480, 2_048  # first choices, in few and wide jobs
 
 
 def check_policy(policy: Policy) -> None:
@@ -95,9 +96,8 @@ def _check_choices(policy: Policy, random: np.random.Generator) -> None:
         t, pulls, means, memory = _played(policy, random)
     live = np.bincount([policy.choose(t, pulls, means, random, memory or None) for _ in range(LIVE)], minlength=ARMS)
     problem = Uniform(low=[0.0] * ARMS, high=1.0)
-    start = simulate(
-        policy, problem, horizon=1, replications=SIMULATED, seed=2, pulls=pulls, means=means, memory=memory or None
-    )
+    given: dict[str, Any] = {"pulls": pulls, "means": means, "memory": memory or None, "lanes": LANES}
+    start = simulate(policy, problem, horizon=1, replications=SIMULATED, seed=2, **given)
     compiled = (start.pulls[0] - pulls).sum(axis=0)
     for arm in range(ARMS):
         share = (live[arm] + compiled[arm]) / (LIVE + SIMULATED)

@@ -131,6 +131,14 @@ def test_same_pulls_for_long(policy: PolicyCase) -> None:
     assert pulls[:, 4].tolist() == oracle_pulls(policy, problem, no_start(problem.problem), rounds, 4)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("player", PLAYERS.values(), ids=PLAYERS)
+def test_same_pulls_of_players_for_long(player: PlayerCase) -> None:
+    problem, rounds = PROBLEMS["twelve arms"], 4_000
+    pulls = engine_pulls(player.policy, problem.problem, no_start(problem.problem), rounds)
+    assert pulls[:, 4].tolist() == player_pulls(player, problem, rounds, 4)
+
+
 @pytest.mark.parametrize("name", ["gumbel", "glie", "ucb"])
 def test_simulate_plays_what_the_oracle_plays(name: str) -> None:
     """The same through the public function, in blocks of many rounds: pulls, and regret at every checkpoint."""
