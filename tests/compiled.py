@@ -48,7 +48,8 @@ def scores(
     made = compiled_policy(policy)
     count, mean, arms = np.array(pulls, dtype=float), np.array(means, dtype=float), float(len(pulls))
     given = memory or {name: [0.0] * len(pulls) for name in policy.columns}
-    columns = np.array([given[name] for name in policy.columns], dtype=float).reshape(-1, len(pulls))
+    kept = [part.evaluate({"pulls": count, "mean": mean, "arms": arms}) for part in policy.keep.values()]
+    columns = np.array([*(given[name] for name in policy.columns), *kept], dtype=float).reshape(-1, len(pulls))
 
     def line(early: float, late: float, count: F64, mean: F64, columns: F64) -> tuple[F64, F64]:
         location, scale = np.empty_like(mean), np.empty_like(mean)

@@ -54,11 +54,8 @@ class Player:
 
 
 def total(values: Iterable[float]) -> float:
-    """One after the other; Python's own sum is compensated in some versions."""
-    so_far = 0.0
-    for value in values:
-        so_far += value
-    return so_far
+    """The sum, rounded once."""
+    return math.fsum(values)
 
 
 Make = Callable[[int], Player]
@@ -259,7 +256,8 @@ class UCBImproved(Player):
 
 
 class RobustUCB(Player):
-    """Bubeck, Cesa-Bianchi, Lugosi 2013: the truncated mean, ε = 1; a reward is truncated by δ of its own round."""
+    """Bubeck, Cesa-Bianchi, Lugosi 2013: the truncated mean, ε = 1; a reward is truncated by δ of its own round,
+    or of round K + 1 if that is later."""
 
     def __init__(self, arms: int, u: float) -> None:
         super().__init__(arms)
@@ -272,7 +270,7 @@ class RobustUCB(Player):
 
     def learn(self, t: int, arm: int, reward: float) -> None:
         super().learn(t, arm, reward)
-        bound = math.sqrt(self.u * self.pulls(arm) / math.log(t**2)) if t > 1 else math.inf
+        bound = math.sqrt(self.u * self.pulls(arm) / math.log(max(t, self.arms + 1) ** 2))
         self.kept[arm].append(reward if abs(reward) <= bound else 0.0)
 
 

@@ -60,7 +60,7 @@ def broken(u, *, level: float):  # type: ignore[no-untyped-def]
 
 @pytest.mark.parametrize("policy", [ra.BetaThompson(), ra.KLUCB(), ra.BoltzmannGumbel(C=0.5)], ids=str)
 def test_a_reward_that_is_not_a_number_ends_the_run(policy: ra.Policy) -> None:
-    with pytest.raises(ValueError, match="not a finite number|not a number"):
+    with pytest.raises(ValueError, match=r"not a finite number|not a number"):
         ra.simulate(policy, broken([0.5, 0.4]), horizon=1_000, replications=1, seed=1)
 
 

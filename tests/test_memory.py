@@ -167,14 +167,14 @@ BROKEN: dict[str, tuple[Callable[[], Any], str]] = {
     "explore asks for a reward": (lambda: own("mean: mean", explore="reward: 0.1"), "unknown input 'reward'"),
     "explore has a parameter of its own": (
         lambda: own("mean: mean", explore="arms, *, rate: rate / arms"),
-        "broken: explore asks for a parameter 'rate' that it does not have",
+        "broken: explore asks for the parameter 'rate'; it must stand behind",
     ),
     "learn asks for x": (lambda: own("gain: gain", learn={"gain": "gain, x: x"}), "unknown input 'x'.*reward"),
     "learn asks for noise": (lambda: own("gain: gain", learn={"gain": "gain, z: z"}), "unknown input 'z'"),
     "learn asks for the best": (lambda: own("gain: gain", learn={"gain": "best: best"}), "unknown input 'best'"),
     "learn has a parameter of its own": (
         lambda: own("gain: gain", learn={"gain": "gain, reward, *, rate: gain + rate"}),
-        r"broken: learn\['gain'\] asks for a parameter 'rate' that it does not have",
+        r"broken: learn\['gain'\] asks for the parameter 'rate'; it must stand behind",
     ),
     "the score asks for what is not learned": (lambda: own("gain: gain"), "unknown input 'gain'"),
     "the score asks for the best of it": (
@@ -210,7 +210,7 @@ def test_formulas_that_cannot_be(make: Callable[[], Any], message: str) -> None:
 
 
 PARAMETERS: dict[str, tuple[Callable[[], Any], str]] = {
-    "epsilon -0.1": (lambda: ra.EpsilonGreedy(-0.1), r"epsilon must be positive, got -0\.1"),
+    "epsilon -0.1": (lambda: ra.EpsilonGreedy(-0.1), r"epsilon must be non-negative, got -0\.1"),
     "epsilon text": (lambda: ra.EpsilonGreedy("often"), "epsilon must be a schedule.*got 'often'"),
     "decreasing of d = 0": (lambda: ra.decreasing(d=0), r"d must be positive, got 0\.0"),
     "each 0": (lambda: ra.ExploreThenCommit(each=0), r"each must be a whole number from 1 on, got 0\.0"),

@@ -283,7 +283,7 @@ REFUSED = {
     "BGE at inf": Row(
         lambda: ra.BoltzmannGumbel(1.0, location=math.inf), ValueError, "location must be finite, got inf"
     ),
-    "constant of 0": Row(lambda: ra.constant(0), ValueError, "c must be positive, got 0.0"),
+    "constant of -1": Row(lambda: ra.constant(-1), ValueError, "c must be non-negative, got -1.0"),
     "inverse_log of -1": Row(lambda: ra.inverse_log(-1), ValueError, "c must be positive, got -1.0"),
     "inverse_sqrt of inf": Row(lambda: ra.inverse_sqrt(math.inf), ValueError, "c must be finite, got inf"),
     "two_phase with gap 0": Row(lambda: ra.two_phase(0, 10), ValueError, "gap must be positive, got 0.0"),
@@ -291,7 +291,7 @@ REFUSED = {
         lambda: ra.two_phase(0.1, 1.5), ValueError, "horizon must be a whole number from 1 on, got 1.5"
     ),
     "glie of 1": Row(lambda: ra.glie(1.0), TypeError, "glie.*argument"),
-    "temperature -1": Row(lambda: ra.Boltzmann(-1.0), ValueError, "temperature must be positive, got -1.0"),
+    "temperature -1": Row(lambda: ra.Boltzmann(-1.0), ValueError, "temperature must be non-negative, got -1.0"),
     "temperature text": Row(lambda: ra.Boltzmann("hot"), TypeError, "temperature must be a schedule.*got 'hot'"),
     "temperature UCB": Row(
         lambda: ra.Boltzmann(ra.UCB(1.0)), TypeError, r"temperature must be a schedule.*got UCB\(C=1.0\)"
