@@ -107,7 +107,7 @@ def test_exploration_that_is_no_law(floor: float, shown: str) -> None:
     def eager(mean):  # type: ignore[no-untyped-def]
         return mean
 
-    with pytest.raises(AssertionError, match=rf"eager.*what it explores is no law: \[{shown}"):
+    with pytest.raises(ValueError, match=rf"eager.*what it explores are not probabilities: \[{shown}"):
         check_policy(eager())
 
 
@@ -116,7 +116,7 @@ def test_memory_that_is_no_number() -> None:
     def rooted(pulls, root, z):  # type: ignore[no-untyped-def]
         return root / pulls + z
 
-    with pytest.raises(ValueError, match=r"rooted.*(not a number|not a finite number)"):
+    with pytest.raises(AssertionError, match=r"rooted.*a column is not finite"):
         check_policy(rooted())
 
 

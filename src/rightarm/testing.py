@@ -45,7 +45,7 @@ def check_policy(policy: Policy) -> None:
         moved = {name: column[order] for name, column in memory.items()}
         relabelled = policy.scores(t, pulls[order], means[order], z[order], moved or None)
         _require(np.allclose(relabelled, scores[order], rtol=1e-12), f"{policy}: scores depend on the arms' order")
-        _check_floors(policy, t, pulls, means, memory)
+        policy.floors(t, pulls, means, memory or None)  # refuses what are no probabilities
         _check_rising(policy, t, pulls, means, memory)
     if policy.estimator == "mean":  # others cannot start from given means
         _check_choices(policy, random)
@@ -72,14 +72,12 @@ def _played(policy: Policy, random: np.random.Generator) -> tuple[int, F64, F64,
         totals[arm] += reward
         known = {name: float(column[arm]) for name, column in memory.items()}
         state = (int(pulls[arm]), float(totals[arm] / pulls[arm]), reward, known, ARMS, float(probability[arm]))
-        for name, value in policy.learned(t, *state).items():
+        with np.errstate(all="ignore"):
+            learned = policy.learned(t, *state)
+        _require(bool(np.isfinite([*learned.values()]).all()), f"{policy}: a column is not finite: {learned}")
+        for name, value in learned.items():
             memory[name][arm] = value
     return rounds + 1, pulls, totals / np.maximum(pulls, 1), memory
-
-
-def _check_floors(policy: Policy, t: int, pulls: ArrayLike, means: ArrayLike, memory: dict[str, F64]) -> None:
-    floors = policy.floors(t, pulls, means, memory or None)
-    _require(bool((floors >= 0).all() and floors.sum() <= 1 + 1e-12), f"{policy}: what it explores is no law: {floors}")
 
 
 def _check_rising(policy: Policy, t: int, pulls: ArrayLike, means: ArrayLike, memory: dict[str, F64]) -> None:
