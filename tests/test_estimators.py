@@ -268,7 +268,7 @@ def test_states_that_cannot_be(change: dict[str, Any], error: type[Exception], m
 def test_states_that_lack_something(key: str) -> None:
     with pytest.raises(ValueError, match=r"version must be 2, got None|state must have the keys"):
         CatoniEstimator.from_json({name: value for name, value in STATE.items() if name != key})
-    with pytest.raises(TypeError, match=r"state must be a mapping, got \[\]"):
+    with pytest.raises(TypeError, match=r"state must be a mapping, .* got \[\]"):
         CatoniEstimator.from_json([])  # type: ignore[arg-type]
 
 

@@ -41,7 +41,8 @@ def looking_at_all(policy: ra.Policy) -> ra.Policy:
     """The same formula, not said to rise."""
     family = policy.family
     explore, learn = family.explore, {name: lesson.function for name, lesson in family.learn.items()}
-    plain = ra.policy(noise=family.noise, explore=explore and explore.function, learn=learn)(family.function)
+    keep = {name: part.function for name, part in family.keep.items()}
+    plain = ra.policy(noise=family.noise, explore=explore and explore.function, learn=learn, keep=keep)(family.function)
     made: ra.Policy = plain(**policy.values)
     return made
 

@@ -25,13 +25,13 @@ def moment(problem: Problem) -> float:
 
 def cells(quick: bool) -> dict[Key, Cell]:
     """Rewards without a moment generating function."""
-    rounds = rounds_between(100, 10**5) if quick else rounds_between(10**3, 10**6)
+    rounds = rounds_between(100, 10**5) if quick else rounds_between(10**3, 10**7)
     return {
         (name, part): Cell(
             BoltzmannGumbel(C=np.sqrt(moment(problem)) / part, estimator="catoni"),
             problem,
             rounds,
-            32 if quick else 64,
+            32,
         )
         for name, problem in PROBLEMS.items()
         for part in PARTS
