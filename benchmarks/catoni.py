@@ -44,11 +44,11 @@ def catoni_rounds(arm: Any, reward: F64, C: float, sums: Any, factors: Any, tota
 
 
 @jit
-def mean_rounds(arm: Any, reward: F64, pulls: F64, pulled: F64, total: F64, mean: F64, new: F64) -> None:
+def mean_rounds(arm: Any, reward: F64, pulls: F64, pulled: F64, lost: F64, total: F64, mean: F64, new: F64) -> None:
     """The same with plain means; the count of pulls, which a summary has itself, is part of it."""
     for t in range(arm.shape[0]):
         count_pull(arm[t], pulls, pulled)
-        average(arm[t], pulled[0], reward[t], total, mean, new)
+        average(arm[t], pulled[0], reward[t], total, lost, mean, new)
 
 
 @jit
@@ -96,8 +96,9 @@ def lanes_row(name: str) -> list[str]:
         return cpu_ns(lambda: catoni_rounds(arm, reward, C, sums, factors, *arrays), arm.size)
 
     def plain() -> float:
-        pulls, pulled, arrays = np.zeros((ARMS, LANES)), np.zeros((1, LANES)), outputs()
-        return cpu_ns(lambda: mean_rounds(arm, reward, pulls, pulled, *arrays), arm.size)
+        pulls, pulled, lost = np.zeros((ARMS, LANES)), np.zeros((1, LANES)), np.zeros((ARMS, LANES))
+        arrays = outputs()
+        return cpu_ns(lambda: mean_rounds(arm, reward, pulls, pulled, lost, *arrays), arm.size)
 
     catoni(), plain()  # compiled here
     ours, mean = best_of(TIMES, catoni), best_of(TIMES, plain)
