@@ -88,7 +88,7 @@ def _check_rising(policy: Policy, t: int, pulls: ArrayLike, means: ArrayLike, me
 
 def _check_choices(policy: Policy, random: np.random.Generator) -> None:
     """First choices from one state, live and simulated, arm by arm; live ones take their time, so there are fewer."""
-    pulls, means = np.array([2.0, 5, 10, 20, 40]), np.array([0.3, 0.5, 0.45, 0.5, 0.4])
+    pulls, means = np.array([40.0, 5, 2, 20, 10]), np.array([0.4, 0.5, 0.3, 0.5, 0.45])  # arm 0 is not to be the best
     t, memory = int(pulls.sum()) + 1, dict[str, F64]()
     if policy.columns:
         t, pulls, means, memory = _played(policy, random)

@@ -15,7 +15,8 @@ from compiled import U32
 from naive import F64
 from rightarm.noise import Gaussian, compiled_law
 from rightarm.simulation.engine import Run, Start
-from rightarm.simulation.kernels import Streams, draw_words, fill_luck
+from rightarm.simulation.kernels import draw_words, fill_luck
+from rightarm.simulation.state import Streams
 from rightarm.simulation.streams import ROLES, initial_state, initial_stream, initial_streams
 
 

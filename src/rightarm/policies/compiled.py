@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from rightarm.compile import pointer
 from rightarm.formula import Formula, Program, define, program
-from rightarm.policies.policy import FAR, PROBE_ROUND, Policy, one_each
+from rightarm.policies.policy import FAR, PROBE_ROUND, Policy
+from rightarm.policies.state import one_each
 
 PER_ROUND = frozenset({"t", "arms"})  # what is the same for all arms and replications of a round
 

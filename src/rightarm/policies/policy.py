@@ -8,23 +8,21 @@ from __future__ import annotations
 
 import functools
 import keyword
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rightarm.formula import Family, Formula, check_count, check_number
 from rightarm.noise import Gumbel, Law
+from rightarm.policies.state import F64, Memory, check_memory, check_statistics, named_inputs, one_each
 from rightarm.policies.tracing import Line, Shifted, Time, keeps_form
 
 FAR = 2.0**40  # z at which a scale is read off: far enough that the location's rounding does not reach it
 PROBE_ROUND = 100.0  # of the made-up state at which a formula's operations are followed
 EARLY, LATE = 1.0, 2.0**40  # rounds between which a clock runs from 0 to 1
 STATISTICS = frozenset({"pulls", "mean", "best", "worst"})  # what is not known of an arm before its first pull
-
-F64 = NDArray[np.float64]
-Memory = Mapping[str, ArrayLike]
 
 
 class Policy(Formula):
@@ -192,7 +190,7 @@ class Policy(Formula):
             raise ValueError(f"memory must have the columns {', '.join(self.columns) or '(none)'}, got {list(memory)}")
         if not 0 < check_number("probability", probability) <= 1 + 1e-9:
             raise ValueError(f"probability must be above 0 and at most 1, got {probability}")
-        inputs = _inputs(float(round), float(pulls), mean, 0.0, arms, mean, mean)
+        inputs = named_inputs(float(round), float(pulls), mean, 0.0, arms, mean, mean)
         inputs |= {"reward": reward, "probability": probability, **memory}
         return {name: float(part.evaluate(inputs)) for name, part in self.learn.items()}
 
@@ -205,7 +203,7 @@ class Policy(Formula):
         self, formula: Formula, t: Any, pulls: F64, means: F64, z: Any, columns: Mapping[str, Any], arms: int = 0
     ) -> F64:
         """A formula of this policy for some arms; ``arms`` is how many there are in all, if not just these."""
-        inputs = _inputs(t, pulls, means, z, arms or means.size, means.max(), means.min())
+        inputs = named_inputs(t, pulls, means, z, arms or means.size, means.max(), means.min())
         place = self.family.name if formula is self else f"{self.family.name}, explore"
         kept = {name: np.broadcast_to(part.evaluate(inputs), means.shape) for name, part in self.keep.items()}
         for name, column in {**columns, **kept}.items():
@@ -262,7 +260,7 @@ class Policy(Formula):
     def _scores_of(self, t: Any, z: Any) -> Any:
         """The formula at a made-up state, for stand-ins."""
         means = np.array([0.25, 0.5])
-        inputs = _inputs(t, np.array([3.0, 5.0]), means, z, arms=2, best=0.5, worst=0.25)
+        inputs = named_inputs(t, np.array([3.0, 5.0]), means, z, arms=2, best=0.5, worst=0.25)
         for name in (*self.columns, *self.keep):
             inputs |= {name: np.array([0.5, 0.75]), f"best_{name}": 0.75, f"worst_{name}": 0.5}
         return self.evaluate(inputs)
@@ -302,50 +300,6 @@ class Lesson(Part):
         "probability": "the probability that the decision had",
     }
     WORD: ClassVar[str] = "learn"
-
-
-def one_each(place: str, value: Any, shape: tuple[int, ...]) -> F64:
-    """``value`` as one number for each arm, or an error that says which formula gave something else."""
-    if isinstance(value, tuple | list) or np.ndim(value) > len(shape) or np.size(value) not in (1, *shape):
-        raise TypeError(f"{place} must give one number for each arm, got {value!r:.200}")
-    return np.broadcast_to(np.asarray(value, dtype=float), shape)
-
-
-def _inputs(t: Any, pulls: Any, mean: Any, z: Any, arms: int, best: Any, worst: Any) -> dict[str, Any]:
-    return {"t": t, "pulls": pulls, "mean": mean, "z": z, "best": best, "worst": worst, "arms": float(arms)}
-
-
-def check_statistics(pulls: ArrayLike, means: ArrayLike) -> tuple[F64, F64]:
-    """Pulls and means as arrays, or an error that says what is wrong with them."""
-    pulls, means = np.asarray(pulls, dtype=float), np.asarray(means, dtype=float)
-    if pulls.ndim != 1 or pulls.shape != means.shape or not pulls.size:
-        raise ValueError(f"pulls and means must be two rows of one length, got shapes {pulls.shape} and {means.shape}")
-    if not np.isfinite(pulls).all() or (pulls < 0).any() or (pulls != np.floor(pulls)).any():
-        raise ValueError(f"pulls must be whole numbers from 0 on, got {pulls.tolist()}")
-    if not np.isfinite(means[pulls > 0]).all():
-        raise ValueError(f"means must be finite where an arm was pulled, got {means.tolist()}")
-    return pulls, means
-
-
-def check_memory(columns: Sequence[str], memory: Memory | None, arms: int) -> dict[str, F64]:
-    """The columns that a policy remembers as arrays, zeros if nothing is given, or an error that says what is wrong."""
-    given = dict.fromkeys(columns, np.zeros(arms)) if memory is None else memory
-    if not isinstance(given, Mapping):
-        raise TypeError(f"memory must be a mapping from columns to a value for each arm, got {given!r}")
-    if set(given) != set(columns):
-        raise ValueError(f"memory must have the columns {', '.join(columns) or '(none)'}, got {list(given)}")
-    return {name: _check_column(name, given[name], arms) for name in columns}
-
-
-def _check_column(name: str, values: ArrayLike, arms: int) -> F64:
-    must = f"memory[{name!r}] must be {arms} finite numbers, one per arm"
-    try:
-        column = np.asarray(values, dtype=float)
-    except (TypeError, ValueError):
-        raise TypeError(f"{must}, got {values!r}") from None
-    if column.shape != (arms,) or not np.isfinite(column).all():
-        raise ValueError(f"{must}, got {column.tolist()}")
-    return column
 
 
 def check_columns(place: str, columns: Any) -> None:

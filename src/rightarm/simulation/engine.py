@@ -12,7 +12,9 @@ from rightarm.policies.compiled import compiled_policy
 from rightarm.policies.policy import Policy
 from rightarm.problems import Problem, compiled_reward
 from rightarm.simulation.estimates import compiled_estimator
-from rightarm.simulation.kernels import (
+from rightarm.simulation.kernels import play
+from rightarm.simulation.random_problem import RandomProblem
+from rightarm.simulation.state import (
     Bounds,
     Choice,
     Clock,
@@ -25,9 +27,7 @@ from rightarm.simulation.kernels import (
     Streams,
     Uses,
     Weights,
-    play,
 )
-from rightarm.simulation.random_problem import RandomProblem
 from rightarm.simulation.streams import initial_streams
 from rightarm.simulation.types import F64, I64
 

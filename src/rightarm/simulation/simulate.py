@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rightarm.formula import check_count
-from rightarm.policies.policy import Policy, check_memory, check_statistics
+from rightarm.policies.policy import Policy
+from rightarm.policies.state import check_memory, check_statistics
 from rightarm.problems import Problem
 from rightarm.simulation.argmax import WIDTH
 from rightarm.simulation.engine import Start

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rightarm.simulation.kernels import Streams
+from rightarm.simulation.state import Streams
 from rightarm.simulation.types import U32
 
 ROLES = ("policy", "problem", "ties", "parameters")

@@ -52,7 +52,7 @@ def judge(samples: Samples) -> Finding:
         margin=f"on the proof's own problem the measured constant is "
         f"{', '.join(f'{c.mean[-1]:.3g} ({c.label})' for c in own)}, so that ½ is "
         f"{'reached for every K' if all(remark.holds for remark in reached) else 'not reached for every K'} there; "
-        f"on one of its form with twice the gap measured / bound is at least {least / CONSTANT:.3g}",
+        f"with the better of that gap and twice it, measured / bound is at least {least / CONSTANT:.3g}",
         claims=[above(f"{c.label}: some problem reaches ½", c, np.full(c.x.size, CONSTANT)) for c in best],
         remarks=reached,
         panels=[_panel("The proof's own gap, √(K/T) log K", own), _panel("Twice that gap", wider)],

@@ -1,0 +1,148 @@
+"""The arrays that the compiled rounds work on, in small tuples: what is known, what is played, and scratch memory.
+
+Where nothing else is said, an array has a value for each lane; a lane is a replication.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from rightarm.simulation.types import F32, F64, I64, U32
+
+
+class Statistics(NamedTuple):
+    """What is known of the arms (arms × lanes). Sums, not running means: equal histories must tie exactly."""
+
+    pulls: F64
+    total: F64
+    lost: F64  # what rounding took from the totals
+    mean: F64
+    location: F64  # of a score that is location + scale·z or location + scale·clock(t)
+    scale: F64
+    memory: F64  # columns × arms × lanes: what else the policy remembers
+
+
+class Streams(NamedTuple):
+    """The random states, four words per lane: what the policy draws, what the problem draws, how ties are broken."""
+
+    policy: U32
+    problem: U32
+    ties: U32
+
+
+class Formulas(NamedTuple):
+    """The compiled formulas, as function pointers."""
+
+    law: Any
+    gaussian: Any
+    score: Any
+    affine: Any
+    explore: Any
+    learn: Any
+    reward: Any
+    estimate: Any  # in place of `average`
+
+
+class Setting(NamedTuple):
+    """What is played: numbers of the formulas, and what they ask for."""
+
+    numbers: F64  # the policy's parameters
+    arm_numbers: F64  # the problem's: parameters × arms, or × arms·lanes where every lane has its own
+    corruptions: F64  # rows of arm, rounds, pulls, reward
+    gaps: F64  # arms × lanes
+    before: F64  # the pulls from before the run
+    fresh: I64  # the arms never pulled, to be pulled first
+    tops: I64  # the columns of whose largest values the policy asks for
+    bottoms: I64  # and of whose smallest
+
+
+class Uses(NamedTuple):
+    """What the formulas make use of."""
+
+    noisy: bool  # the policy draws noise
+    by_arm: bool  # its score is location + scale·something, kept between an arm's pulls,
+    clocked: bool  # and the something is a clock, not noise
+    lazy: bool  # its score never falls while an arm rests
+    weighted: bool  # its score is location + z, and it learns from the decision's probability
+    explores: bool
+    learns: bool
+    extremes: bool  # it asks for the best or the worst mean
+    uniform: bool  # the problem draws u
+    second: bool  # the problem draws v
+    gaussian: bool  # the problem draws w
+
+
+class Noise(NamedTuple):
+    """Scratch memory: what is drawn ahead for a block of rounds, the first axis of all of these."""
+
+    words: U32  # × arms × lanes
+    z: F32  # × arms × lanes
+    reward_words: U32  # × words of a reward × lanes
+    uniform: F64  # × u and v × lanes: one array, because to pass another costs some ns in every round
+    w: F32  # × lanes
+
+
+class Choice(NamedTuple):
+    """Scratch memory: from scores (arms × lanes) to an arm for each lane."""
+
+    scores: F64
+    largest: F64
+    best: F64
+    worst: F64
+    top: F64  # the largest and the smallest of every column: columns × lanes
+    bottom: F64
+    arm: I64
+    failed: I64  # 2: the first rounds in which a score was not a number, and exploration no probability
+    still: F32  # arms × lanes: no noise
+
+
+class Weights(NamedTuple):
+    """Scratch memory: exploration, and the probability of what was chosen."""
+
+    floors: F64  # the probability that an arm is explored
+    explored: F64  # lanes: that any is
+    peak: F64  # lanes: the largest location
+    weight: F64  # lanes: the sum of exp(location − peak)
+
+
+class Bounds(NamedTuple):
+    """Scratch memory: what scores cannot exceed, for policies whose scores rise while an arm rests."""
+
+    bound: F64  # arms × lanes: what a score cannot exceed for some time
+    until: F64  # 1: the round until which they hold
+    looked: F64  # arms × lanes: the round in which the score itself was last computed
+    before: I64  # lanes: the arm that is looked at
+
+
+class Pull(NamedTuple):
+    """Scratch memory: one arm of each lane; blocks of one row, so that formulas for blocks can be used."""
+
+    pulls: F64
+    mean: F64
+    memory: F64  # columns × 1 × lanes
+    learned: F64  # columns × lanes
+    reward: F64
+    probability: F64
+    location: F64
+    scale: F64
+    score: F64
+
+
+class Robust(NamedTuple):
+    """What Catoni's estimator keeps of every arm (see `rightarm.catoni`); empty for plain means."""
+
+    C: float
+    near: F64
+    rows: F64
+    series: F64
+    powers: F64
+
+
+class Clock(NamedTuple):
+    """A clocked policy's score of one reference arm, from which the clock is read."""
+
+    pulls: F64
+    mean: F64
+    memory: F64
+    location: F64
+    scale: F64
