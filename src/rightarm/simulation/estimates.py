@@ -6,7 +6,6 @@ Catoni's stands behind a function pointer, so that the loop over rounds is compi
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +13,6 @@ import numpy as np
 
 from rightarm.catoni import BOUND, COUNT, NEXT, add_small, estimate, push
 from rightarm.compile import jit, pointer
-from rightarm.formula import define
 from rightarm.simulation.types import F64, I64
 
 ESTIMATE = (
@@ -84,11 +82,22 @@ def catoni_lanes(
         new_mean[lane] = now
 
 
-_arguments = ", ".join(inspect.signature(catoni_lanes.function).parameters)
-ESTIMATORS: dict[str, Callable[..., None]] = {
-    "mean": define("no_lanes", _arguments, "None", {}),  # a blank: the rounds themselves compute plain means
-    "catoni": catoni_lanes.function,
-}
+def no_lanes(
+    arm: I64,
+    reward: F64,
+    C: float,
+    near: F64,
+    rows: F64,
+    series: F64,
+    powers: F64,
+    total: F64,
+    mean: F64,
+    new_mean: F64,
+) -> None:
+    """A blank, where plain means are enough."""
+
+
+ESTIMATORS: dict[str, Callable[..., None]] = {"mean": no_lanes, "catoni": catoni_lanes.function}
 
 
 @functools.cache
