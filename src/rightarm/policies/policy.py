@@ -179,7 +179,7 @@ class Policy(Formula):
         >>> from rightarm import GaussianThompson
         >>> policy = GaussianThompson(sigma=0.5)
         >>> round(policy.log_probability(0, round=2_000, pulls=[999, 999], means=[0.25, 0.75]), 6)
-        -1003.880252
+        -254.028233
         """
         pulls, means = check_statistics(pulls, means)
         check_count("round", round)
@@ -475,7 +475,7 @@ def probabilities(
 
     >>> import rightarm as ra
     >>> ra.probabilities(ra.BetaThompson(), pulls=[4, 4], means=[0.25, 0.75], round=9).round(4)
-    array([0.0874, 0.9126])
+    array([0.1032, 0.8968])
     """
     if not isinstance(policy, Policy):
         raise TypeError(f"policy must be a policy such as UCB(C=0.5), got {policy!r}")
