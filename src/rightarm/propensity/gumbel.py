@@ -35,6 +35,7 @@ PHASES = 8
 DEPTH = 50.0
 NEGLIGIBLE = 1e-26  # of λ_j(x_L): an upper bound of the probability, but for e^(−DEPTH)
 STEP = math.log(2) / PHASES
+MOST_STEPS = 100  # of Newton's method; four are the rule
 RATIOS = 2.0 ** (np.arange(PHASES) / PHASES)
 SPREAD = u64(0x9E3779B97F4A7C15)  # 2⁶⁴ over the golden ratio: its multiples fall far apart
 
@@ -91,7 +92,8 @@ def left_of_all(m: F64, beta: F64, rate: F64) -> tuple[float, float]:
     x = -beta[nearest] * math.log(DEPTH)
     for j in range(m.size):
         m[j] -= origin
-    while True:
+    total = slope = 1.0
+    for _ in range(MOST_STEPS):
         for j in range(m.size):
             rate[j] = exp(min((m[j] - x) / beta[j], 700.0))
         total, slope = 0.0, 0.0
@@ -100,8 +102,9 @@ def left_of_all(m: F64, beta: F64, rate: F64) -> tuple[float, float]:
             slope += rate[j] / beta[j]
         above = math.log(total / DEPTH)
         if above < 0.15:
-            return total, slope
+            break
         x += above * total / slope
+    return total, slope
 
 
 @jit

@@ -34,6 +34,12 @@ def width(law: int, first: float, second: float) -> float:
 
 
 @jit
+def gumbel_rate(u: float) -> float:
+    """e⁻ᵘ; where it would overflow, a smaller number that still falls with u, so that a search finds its way."""
+    return math.exp(min(-u, 600.0)) * (1.0 + max(-u - 600.0, 0.0))
+
+
+@jit
 def height(law: int, x: float, first: float, second: float) -> float:
     """log of the density over the density at the mode."""
     if law == BETA:
@@ -45,7 +51,7 @@ def height(law: int, x: float, first: float, second: float) -> float:
         return (first + second) * (share * w - math.log1p(share * math.expm1(w)))
     u = (x - first) / second
     if law == GUMBEL:
-        return 1.0 - u - math.exp(min(-u, 700.0))
+        return 1.0 - u - gumbel_rate(u)
     if law == GAUSSIAN:
         return -0.5 * u * u
     return -u if u >= 0.0 else -np.inf
@@ -120,7 +126,7 @@ def beta_tail(x: float, first: float, second: float) -> float:
         term = y * (1.0 + rise) * math.exp(height(BETA, x - y, first, second) - here)
         total += term
         s += TAIL_STEP
-        if s > 1.0 and term < 1e-18 * total:
+        if s > 1.0 and not term >= 1e-18 * total:
             return TAIL_STEP * total
 
 
@@ -151,7 +157,7 @@ def log_cdf(law: int, x: float, first: float, second: float) -> float:
         return gaussian_log_cdf(root if x > mode(law, first, second) else -root)
     u = (x - first) / second
     if law == GUMBEL:
-        return -math.exp(min(-u, 700.0))
+        return -gumbel_rate(u)
     if law == GAUSSIAN:
         return gaussian_log_cdf(u)
     return math.log(-math.expm1(-u)) if u > 0.0 else -np.inf
