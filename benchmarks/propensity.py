@@ -19,15 +19,22 @@ from rightarm.noise import Exponential, Gaussian, Gumbel, Law, Uniform
 from rightarm.propensity import Beta, log_of_one, of_largest
 
 F64 = NDArray[np.float64]
+State = Callable[[int], tuple[F64, F64]]
 ARMS, TIMES = (10, 100, 1_000), 5
 TARGETS = {10: 10, 100: 20, 1_000: 150}  # microseconds for Gumbel noise
 
 
-def state(arms: int) -> tuple[F64, F64]:
-    """Pulls and means late in a run of BGE: pulls fall with the square of the gap, and are all different."""
+def late(arms: int) -> tuple[F64, F64]:
+    """Pulls and means late in a run: pulls fall with the square of the gap, and most arms hardly matter any more."""
     random = np.random.default_rng(1)
     means = random.random(arms)
     return np.round(10_000 / (0.05 + means.max() - means) ** 2) + np.arange(arms), means
+
+
+def early(arms: int) -> tuple[F64, F64]:
+    """Pulls and means where every arm may still win, and all pulls are different: the most work there can be."""
+    random = np.random.default_rng(1)
+    return 100 + 7.0 * random.permutation(arms), 0.1 * random.random(arms)
 
 
 def microseconds(call: Callable[[], Any]) -> float:
@@ -46,7 +53,7 @@ def microseconds(call: Callable[[], Any]) -> float:
     return best_of(TIMES, measure)
 
 
-def law_row(law: Law | Beta) -> list[str]:
+def law_row(law: Law | Beta, state: State) -> list[str]:
     """Of one law: the probabilities of all arms, and in brackets the logarithm of the best arm's."""
     cells = []
     for arms in ARMS:
@@ -56,22 +63,23 @@ def law_row(law: Law | Beta) -> list[str]:
         every = microseconds(functools.partial(of_largest, law, *numbers))
         one = microseconds(functools.partial(log_of_one, law, *numbers, int(means.argmax())))
         cells.append(f"{every:,.1f} ({one:,.1f})")
-    return [str(law), *cells]
+    return [f"{law}, {state.__name__}", *cells]
 
 
 def policy_row() -> list[str]:
     """The same through the policy, its formula and its checks."""
     call = ra.BoltzmannGumbel(C=0.5).probabilities
-    cells = [microseconds(functools.partial(call, 10**9, *state(arms))) for arms in ARMS]
-    return ["BoltzmannGumbel.probabilities", *(f"{cell:,.1f}" for cell in cells)]
+    cells = [microseconds(functools.partial(call, 10**9, *late(arms))) for arms in ARMS]
+    return ["BoltzmannGumbel.probabilities, late", *(f"{cell:,.1f}" for cell in cells)]
 
 
 def main() -> None:
     """Measure everything and print it."""
     print("Probabilities of all arms (in brackets: the logarithm of the best arm's), µs\n")
     titles = ["law", *(f"K = {arms:,}" for arms in ARMS)]
-    rows = [law_row(law) for law in (Gumbel(), Gaussian(), Exponential(), Uniform(), Beta())]
-    print(table(titles, [*rows, policy_row(), ["target for Gumbel", *(f"≤ {TARGETS[arms]}" for arms in ARMS)]]))
+    laws = (Gumbel(), Gaussian(), Exponential(), Uniform(), Beta())
+    rows = [law_row(law, state) for law in laws for state in (late, early)]
+    print(table(titles, [*rows, policy_row(), ["target for Gumbel noise", *(f"≤ {TARGETS[arms]}" for arms in ARMS)]]))
 
 
 if __name__ == "__main__":

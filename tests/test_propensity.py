@@ -120,7 +120,10 @@ def test_against_many_digits(law: Law, seed: int) -> None:
 
 def beta_pair(a: tuple[int, int], b: tuple[int, int]) -> Any:
     """log P[a beta variable of shapes b is larger than one of shapes a], a sum over b's first shape."""
-    log_beta = lambda x, y: mp.loggamma(x) + mp.loggamma(y) - mp.loggamma(x + y)  # noqa: E731
+
+    def log_beta(x: int, y: int) -> Any:
+        return mp.loggamma(x) + mp.loggamma(y) - mp.loggamma(x + y)
+
     terms = (
         mp.exp(log_beta(a[0] + i, a[1] + b[1]) - mp.log(b[1] + i) - log_beta(1 + i, b[1]) - log_beta(*a))
         for i in range(b[0])
