@@ -28,7 +28,7 @@ def late(arms: int) -> tuple[F64, F64]:
     """Pulls and means late in a run: pulls fall with the square of the gap, and most arms hardly matter any more."""
     random = np.random.default_rng(1)
     means = random.random(arms)
-    return np.round(10_000 / (0.05 + means.max() - means) ** 2) + np.arange(arms), means
+    return np.asarray(np.round(10_000 / (0.05 + means.max() - means) ** 2) + np.arange(arms), dtype=float), means
 
 
 def early(arms: int) -> tuple[F64, F64]:
