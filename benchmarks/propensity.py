@@ -34,7 +34,7 @@ def late(arms: int) -> tuple[F64, F64]:
 def early(arms: int) -> tuple[F64, F64]:
     """Pulls and means where every arm may still win, and all pulls are different: the most work there can be."""
     random = np.random.default_rng(1)
-    return 100 + 7.0 * random.permutation(arms), 0.1 * random.random(arms)
+    return 100 + 7 * random.permutation(arms).astype(np.float64), 0.1 * random.random(arms)
 
 
 def microseconds(call: Callable[[], Any]) -> float:

@@ -68,7 +68,7 @@ def log_of_one(law: Law | Beta | None, location: ArrayLike, scale: ArrayLike, ar
 
     >>> from rightarm.noise import Gaussian
     >>> round(log_of_one(Gaussian(), location=[0.2, 0.9], scale=[0.025, 0.025], arm=0), 6)
-    -199.906935
+    -199.907104
     """
     first, second = _checked(law, location, scale)
     check_arm(arm, first.size)
