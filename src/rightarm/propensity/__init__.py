@@ -43,8 +43,8 @@ KNOWN = "Gumbel(), Gaussian(), Exponential(), Uniform(), Beta() or None"
 def of_largest(law: Law | Beta | None, location: ArrayLike, scale: ArrayLike) -> F64:
     """The probability of every arm to have the largest score, location + scale·z with z of the given law.
 
-    Errors are below 1e-13 in all. Scales of zero, or no law at all, make an arm's score its location; equal ones share
-    fairly. For `Beta`, the two arguments are its shapes.
+    Errors are below 1e-12, of beta laws below 1e-10. Scales of zero, or no law, make a score its location; ties are
+    fair. For `Beta`, the two arguments are its shapes.
 
     >>> from rightarm.noise import Gumbel
     >>> of_largest(Gumbel(), location=[0.0, np.log(3)], scale=[1.0, 1.0])

@@ -28,7 +28,7 @@ F64 = NDArray[np.float64]
 
 POINTS = 12
 STEP = math.log(2) / POINTS
-DEPTH = 50.0
+DEPTH = 60.0
 ALL = -1  # in place of an arm
 DEAD = -60.0  # height on the right side of the mode from which F is 1 and f is 0
 COARSEST = 4.0  # of a beta law's grid, over STEP
