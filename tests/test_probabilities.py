@@ -1,4 +1,4 @@
-"""Exact probabilities, where they have a closed form: against draws, and against the formulas of the papers."""
+"""Exact probabilities of policies: against draws, and against the formulas of the papers."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 import rightarm as ra
 
 PULLS, MEANS, ROUND = [20, 5, 40, 10], [0.5, 0.6, 0.45, 0.6], 76
-DRAWS = 200_000
-CLOSED: dict[str, tuple[ra.Policy, dict[str, list[float]]]] = {
+DRAWS = 50_000
+KNOWN: dict[str, tuple[ra.Policy, dict[str, list[float]]]] = {
     "softmax": (ra.Boltzmann(ra.inverse_log(0.5)), {}),
     "glie": (ra.Boltzmann(ra.glie()), {}),
     "greedy with ties": (ra.EpsilonGreedy(0.2), {}),
@@ -22,10 +22,15 @@ CLOSED: dict[str, tuple[ra.Policy, dict[str, list[float]]]] = {
     "exp3": (ra.EXP3(gamma=0.3), {"gain": [20.0, 30.0, 10.0, 0.0]}),
     "softmix": (ra.SoftMix(d=0.9), {"gain": [20.0, 30.0, 10.0, 0.0]}),
     "exp3++": (ra.EXP3PlusPlus(c=0.01), {"loss": [20.0, 30.0, 10.0, 60.0]}),
+    "bge": (ra.BoltzmannGumbel(C=0.5), {}),
+    "gaussian": (ra.GaussianThompson(sigma=0.5), {}),
+    "beta": (ra.BetaThompson(), {}),
+    "exponential noise": (ra.PerturbedMean(ra.noise.Exponential(), scale=0.5), {}),
+    "uniform noise": (ra.PerturbedMean(ra.noise.Uniform(), scale=0.5), {}),
 }
 
 
-@pytest.mark.parametrize(("policy", "memory"), CLOSED.values(), ids=CLOSED)
+@pytest.mark.parametrize(("policy", "memory"), KNOWN.values(), ids=KNOWN)
 def test_first_choices_have_the_stated_probabilities(policy: ra.Policy, memory: dict[str, list[float]]) -> None:
     stated = policy.probabilities(ROUND, PULLS, MEANS, memory or None)
     assert abs(stated.sum() - 1) < 1e-12
@@ -66,10 +71,65 @@ def test_an_arm_never_pulled_goes_first() -> None:
     assert ra.EXP3(gamma=0.5).probabilities(1, [0, 0], [0.0, 0.0]).tolist() == [0.5, 0.5]
 
 
-@pytest.mark.parametrize("policy", [ra.BoltzmannGumbel(C=0.5), ra.GaussianThompson(), ra.BetaThompson()], ids=str)
-def test_without_a_closed_form_it_says_so(policy: ra.Policy) -> None:
-    with pytest.raises(ValueError, match="no closed form"):
-        policy.probabilities(ROUND, PULLS, MEANS)
+FAR_PULLS, FAR_MEANS = np.array([1, 30, 1_000, 1_000_000_000]), np.array([0.2, 0.45, 0.5, 0.51])
+
+
+def drawn(name: str, random: np.random.Generator, size: int) -> Any:
+    """The scores as the papers write them, for one block of decisions."""
+    shape, scale = (size, FAR_PULLS.size), 0.5 / np.sqrt(FAR_PULLS)
+    if name == "beta":
+        return random.beta(1 + FAR_PULLS * FAR_MEANS, 1 + FAR_PULLS * (1 - FAR_MEANS), shape)
+    if name == "gaussian":
+        return FAR_MEANS + 0.5 / np.sqrt(FAR_PULLS + 1) * random.standard_normal(shape)
+    if name == "bge":
+        return FAR_MEANS + scale * (np.euler_gamma + random.gumbel(size=shape))
+    z = random.standard_exponential(shape) if name == "exponential noise" else random.uniform(-1, 1, shape)
+    return FAR_MEANS + scale * z
+
+
+@pytest.mark.parametrize("name", ["bge", "gaussian", "beta", "exponential noise", "uniform noise"])
+def test_ten_million_draws(name: str) -> None:
+    blocks, size = 50, 200_000
+    stated = KNOWN[name][0].probabilities(10**9 + 1_032, FAR_PULLS, FAR_MEANS)
+    random, counts = np.random.default_rng(12), np.zeros(FAR_PULLS.size)
+    for _ in range(blocks):
+        counts += np.bincount(drawn(name, random, size).argmax(axis=1), minlength=FAR_PULLS.size)
+    for count, p in zip(counts, stated, strict=True):
+        assert abs(count - blocks * size * p) < 4.5 * math.sqrt(blocks * size * p * (1 - p)) + 1
+
+
+@ra.policy(noise=ra.noise.Gumbel())
+def bounded(pulls, mean, z):  # type: ignore[no-untyped-def]
+    return mean + np.minimum(z, 3.0) / pulls
+
+
+def test_without_a_known_law_it_says_so() -> None:
+    with pytest.raises(ValueError, match=r"bounded\(\): its probabilities are not known"):
+        bounded().probabilities(ROUND, PULLS, MEANS)
+    with pytest.raises(ValueError, match="are not known"):
+        bounded().log_probability(0, ROUND, PULLS, MEANS)
+
+
+@pytest.mark.parametrize(("policy", "memory"), KNOWN.values(), ids=KNOWN)
+def test_logarithms_are_of_the_same_probabilities(policy: ra.Policy, memory: dict[str, list[float]]) -> None:
+    stated = ra.probabilities(policy, pulls=PULLS, means=MEANS, round=ROUND, memory=memory or None)
+    for arm, p in enumerate(stated):
+        assert math.exp(policy.log_probability(arm, ROUND, PULLS, MEANS, memory or None)) == pytest.approx(p, rel=1e-10)
+
+
+def test_logarithms_of_first_pulls_and_wrong_arms() -> None:
+    policy = ra.BoltzmannGumbel(C=0.5)
+    assert [policy.log_probability(arm, 3, [1, 0], [0.5, 0.0]) for arm in (0, 1)] == [-math.inf, 0.0]
+    with pytest.raises(ValueError, match="arm must be a whole number from 0 to 1, got 2"):
+        policy.log_probability(2, 3, [1, 1], [0.5, 0.0])
+    with pytest.raises(TypeError, match="policy must be a policy"):
+        ra.probabilities("UCB", pulls=[1], means=[0.5], round=2)  # type: ignore[arg-type]
+
+
+def test_reference_value_with_the_location_of_the_paper() -> None:
+    """By mpmath: means (0.6, 0.5), pulls (1, 100), C = 0.5."""
+    found = ra.BoltzmannGumbel(C=0.5).probabilities(102, [1, 100], [0.6, 0.5])
+    np.testing.assert_allclose(found[0], 0.85404043791727407, rtol=1e-12)
 
 
 def test_equal_pulls_give_gumbel_noise_one_scale() -> None:

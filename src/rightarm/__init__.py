@@ -1,6 +1,6 @@
 """rightarm: multi-armed bandits around "Boltzmann Exploration Done Right". The public names, and nothing else."""
 
-from rightarm import noise, theory
+from rightarm import noise, propensity, theory
 from rightarm.estimators import CatoniEstimator
 from rightarm.formula import Count, NonNegative, Positive, Probability
 from rightarm.policies import (
@@ -32,6 +32,7 @@ from rightarm.policies import (
     inverse_log,
     inverse_sqrt,
     policy,
+    probabilities,
     schedule,
     two_phase,
 )
@@ -97,7 +98,9 @@ __all__ = [
     "inverse_sqrt",
     "noise",
     "policy",
+    "probabilities",
     "problem",
+    "propensity",
     "schedule",
     "simulate",
     "theory",

@@ -15,7 +15,7 @@ from rightarm.policies.greedy import EpsilonGreedy, ExploreThenCommit, decreasin
 from rightarm.policies.gumbel import BoltzmannGumbel, PerturbedMean
 from rightarm.policies.kl import KLMS, KLUCB, GaussianKLUCB
 from rightarm.policies.maillard import Maillard
-from rightarm.policies.policy import Policy, policy
+from rightarm.policies.policy import Policy, policy, probabilities
 from rightarm.policies.thompson import BetaThompson, GaussianThompson
 from rightarm.policies.ucb import MOSS, UCB, UCB1, AnytimeMOSS, RobustUCB, UCBImproved
 
@@ -48,6 +48,7 @@ __all__ = [
     "inverse_log",
     "inverse_sqrt",
     "policy",
+    "probabilities",
     "schedule",
     "two_phase",
 ]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import keyword
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, overload
 
@@ -17,7 +18,8 @@ from numpy.typing import ArrayLike
 from rightarm.formula import Family, Formula, check_count, check_number
 from rightarm.noise import Gumbel, Law
 from rightarm.policies.state import F64, Memory, check_memory, check_statistics, named_inputs, one_each
-from rightarm.policies.tracing import Line, Shifted, Time, keeps_form
+from rightarm.policies.tracing import Line, Measured, Shifted, Time, keeps_form
+from rightarm.propensity import Beta, check_arm, log_of_one, of_largest
 
 FAR = 2.0**40  # z at which a scale is read off: far enough that the location's rounding does not reach it
 PROBE_ROUND = 100.0  # of the made-up state at which a formula's operations are followed
@@ -151,29 +153,69 @@ class Policy(Formula):
         return int(random.choice(np.flatnonzero(scores == scores.max())))
 
     def probabilities(self, round: int, pulls: ArrayLike, means: ArrayLike, memory: Memory | None = None) -> F64:
-        """The exact probability of every arm, where the law of the noise gives it in closed form.
+        """The exact probability of every arm, from the law of the scores: `propensity.of_largest`, beneath exploration.
 
-        That is: without noise (ties are fair), and with Gumbel noise of one scale for all arms, P[I = i] ∝
-        exp(location_i / scale); both also beneath exploration. An arm never pulled goes first, with probability 1.
+        An arm never pulled goes first, with probability 1.
 
-        >>> from rightarm import Boltzmann
+        >>> from rightarm import Boltzmann, BoltzmannGumbel
         >>> Boltzmann(1.0).probabilities(round=9, pulls=[4, 4], means=[0.0, np.log(3)])
         array([0.25, 0.75])
+        >>> BoltzmannGumbel(C=0.5).probabilities(round=102, pulls=[1, 100], means=[0.6, 0.5]).round(6)
+        array([0.85404, 0.14596])
         """
         pulls, means = check_statistics(pulls, means)
+        check_count("round", round)
         if self.needs_pulls and not pulls.all():
             return np.asarray(np.arange(pulls.size) == np.argmin(pulls > 0), dtype=float)
-        location = self.scores(round, pulls, means, 0.0, memory)
-        far = location if self.noise is None else self.scores(round, pulls, means, FAR, memory)
-        with np.errstate(invalid="ignore"):
-            spread = np.where(far == location, 0.0, (far - location) / FAR)
-        scale = float(spread.max())
-        gumbel = isinstance(self.noise, Gumbel) and self.affine and np.allclose(spread, scale, rtol=1e-9, atol=0)
-        if self.noise is not None and not gumbel:
-            raise ValueError(f"{self!r} has no closed form of its probabilities in this state")
-        weights = np.exp((location - location.max()) / scale) if scale else 1.0 * (location == location.max())
+        chances = of_largest(*self.score_law(round, pulls, means, memory))
+        if self.explore is None:
+            return chances
         floors = self.floors(round, pulls, means, memory)
-        return np.asarray(floors + (1 - floors.sum()) * weights / weights.sum())
+        return np.asarray(floors + (1 - floors.sum()) * chances)
+
+    def log_probability(
+        self, arm: int, round: int, pulls: ArrayLike, means: ArrayLike, memory: Memory | None = None
+    ) -> float:
+        """The logarithm of the exact probability of one arm, with all digits however small the probability is.
+
+        >>> from rightarm import GaussianThompson
+        >>> policy = GaussianThompson(sigma=0.5)
+        >>> round(policy.log_probability(0, round=2_000, pulls=[999, 999], means=[0.25, 0.75]), 6)
+        -254.028233
+        """
+        pulls, means = check_statistics(pulls, means)
+        check_count("round", round)
+        check_arm(arm, means.size)
+        if self.needs_pulls and not pulls.all():
+            return 0.0 if arm == np.argmin(pulls > 0) else -math.inf
+        decided = log_of_one(*self.score_law(round, pulls, means, memory), arm)
+        if self.explore is None:
+            return decided
+        floors = self.floors(round, pulls, means, memory)
+        with np.errstate(divide="ignore"):
+            return float(np.logaddexp(np.log(floors[arm]), np.log(max(1 - floors.sum(), 0.0)) + decided))
+
+    def score_law(
+        self, round: int, pulls: ArrayLike, means: ArrayLike, memory: Memory | None = None
+    ) -> tuple[Law | Beta | None, F64, F64]:
+        """The law of the scores and its two numbers for every arm: location and scale, or what the policy states.
+
+        >>> from rightarm import BoltzmannGumbel
+        >>> BoltzmannGumbel(C=0.5, location=0.0).score_law(round=9, pulls=[4, 1], means=[0.25, 0.5])
+        (Gumbel(), array([0.25, 0.5 ]), array([0.25, 0.5 ]))
+        """
+        pulls, means = check_statistics(pulls, means)
+        columns, t = check_memory(self.columns, memory, means.size), float(check_count("round", round))
+        law: Law | Beta | None
+        if self.family.law is not None:
+            law, numbers = self.family.law
+            first, second = self._values(self._part(numbers), t, pulls, means, 0.0, columns)
+        elif self.affine:
+            law, score = self.noise, self._values(self, t, pulls, means, Measured(), columns)
+            first, second = (score.location, score.scale) if isinstance(score, Measured) else (score, 0.0)
+        else:
+            raise ValueError(f"{self!r}: its probabilities are not known; its score is not location + scale·z")
+        return law, np.broadcast_to(first, means.shape), np.broadcast_to(second, means.shape)
 
     def learned(
         self, round: int, pulls: int, mean: float, reward: float, memory: Memory, arms: int, probability: float = 1.0
@@ -203,12 +245,17 @@ class Policy(Formula):
         self, formula: Formula, t: Any, pulls: F64, means: F64, z: Any, columns: Mapping[str, Any], arms: int = 0
     ) -> F64:
         """A formula of this policy for some arms; ``arms`` is how many there are in all, if not just these."""
-        inputs = named_inputs(t, pulls, means, z, arms or means.size, means.max(), means.min())
         place = self.family.name if formula is self else f"{self.family.name}, explore"
+        return one_each(place, self._values(formula, t, pulls, means, z, columns, arms), means.shape)
+
+    def _values(
+        self, formula: Formula, t: Any, pulls: F64, means: F64, z: Any, columns: Mapping[str, Any], arms: int = 0
+    ) -> Any:
+        inputs = named_inputs(t, pulls, means, z, arms or means.size, means.max(), means.min())
         kept = {name: np.broadcast_to(part.evaluate(inputs), means.shape) for name, part in self.keep.items()}
         for name, column in {**columns, **kept}.items():
             inputs |= {name: column, f"best_{name}": np.max(column), f"worst_{name}": np.min(column)}
-        return one_each(place, formula.evaluate(inputs), means.shape)
+        return formula.evaluate(inputs)
 
     # The form of the score, which the simulator makes use of.
 
@@ -324,6 +371,7 @@ class PolicyFamily(Family):
         learn: Mapping[str, Callable[..., Any]],
         keep: Mapping[str, Callable[..., Any]],
         rising: bool,
+        law: tuple[Law | Beta, Callable[..., Any]] | None,
     ) -> None:
         for name, columns in (("learn", learn), ("keep", keep)):
             check_columns(f"{getattr(function, '__name__', 'policy')}: {name}", columns)
@@ -343,11 +391,13 @@ class PolicyFamily(Family):
         self.noise, self.rising = noise, rising
         self.explore = None if explore is None else Family(explore, Part, columns=(*named, *extremes))
         self.keep = {name: Family(formula, Kept) for name, formula in keep.items()}
+        self.law = None if law is None else (law[0], Family(law[1], Part, columns=(*named, *extremes)))
         self.learn = {name: Family(lesson, Lesson, columns=self.columns) for name, lesson in learn.items()}
         self._check_parts()
 
     def _check_parts(self) -> None:
         parts = {"explore": self.explore, **{f"learn[{name!r}]": lesson for name, lesson in self.learn.items()}}
+        parts["law"] = None if self.law is None else self.law[1]
         parts |= {f"keep[{name!r}]": formula for name, formula in self.keep.items()}
         for place, part in parts.items():
             for parameter in () if part is None else part.parameters:
@@ -366,7 +416,8 @@ class PolicyFamily(Family):
     def identity(self) -> tuple[Any, ...]:
         explore = None if self.explore is None else self.explore.function
         columns = tuple((name, part.function) for name, part in (*self.learn.items(), *self.keep.items()))
-        return (self.function, self.noise, explore, columns, self.rising)
+        law = () if self.law is None else (self.law[0], self.law[1].function)
+        return (self.function, self.noise, explore, columns, self.rising, *law)
 
 
 @overload
@@ -379,6 +430,7 @@ def policy(
     learn: Mapping[str, Callable[..., Any]] | None = None,
     keep: Mapping[str, Callable[..., Any]] | None = None,
     rising: bool = False,
+    law: tuple[Law | Beta, Callable[..., Any]] | None = None,
 ) -> Callable[[Callable[..., Any]], PolicyFamily]: ...
 def policy(
     function: Callable[..., Any] | None = None,
@@ -388,6 +440,7 @@ def policy(
     learn: Mapping[str, Callable[..., Any]] | None = None,
     keep: Mapping[str, Callable[..., Any]] | None = None,
     rising: bool = False,
+    law: tuple[Law | Beta, Callable[..., Any]] | None = None,
 ) -> Any:
     """Make a policy from one formula; live and compiled, with nothing else to write.
 
@@ -405,6 +458,8 @@ def policy(
       the same way. That is for speed alone: the simulator computes them when an arm is pulled, not in every round.
     - ``rising``: the score of an arm that is not pulled never falls. The simulator then leaves out arms that cannot
       win.
+    - ``law``: the law of the score, where this is not location + scale·z with the law of the noise: a law and a formula
+      for its two numbers (`propensity.of_largest`), from which exact probabilities follow.
 
     >>> import numpy as np, rightarm as ra
     >>> @ra.policy(noise=ra.noise.Gumbel())
@@ -419,5 +474,19 @@ def policy(
     array([0.5 , 0.75])
     """
     if function is None:
-        return functools.partial(policy, noise=noise, explore=explore, learn=learn, keep=keep, rising=rising)
-    return PolicyFamily(function, noise, explore, learn or {}, keep or {}, rising)
+        return functools.partial(policy, noise=noise, explore=explore, learn=learn, keep=keep, rising=rising, law=law)
+    return PolicyFamily(function, noise, explore, learn or {}, keep or {}, rising, law)
+
+
+def probabilities(
+    policy: Policy, *, pulls: ArrayLike, means: ArrayLike, round: int, memory: Memory | None = None
+) -> F64:
+    """The exact probability with which a policy pulls each arm, in any state.
+
+    >>> import rightarm as ra
+    >>> ra.probabilities(ra.BetaThompson(), pulls=[4, 4], means=[0.25, 0.75], round=9).round(4)
+    array([0.1032, 0.8968])
+    """
+    if not isinstance(policy, Policy):
+        raise TypeError(f"policy must be a policy such as UCB(C=0.5), got {policy!r}")
+    return policy.probabilities(round, pulls, means, memory)

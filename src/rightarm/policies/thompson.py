@@ -8,6 +8,7 @@ from rightarm.compile import bits_of_double, elementwise, jit
 from rightarm.formula import Positive
 from rightarm.noise import Gaussian, Uniform, gaussian
 from rightarm.policies.policy import policy
+from rightarm.propensity import Beta
 
 u64 = np.uint64
 GOLDEN = u64(0x9E3779B97F4A7C15)  # the steps of SplitMix64
@@ -30,7 +31,13 @@ def GaussianThompson(pulls, mean, z, *, sigma: Positive = 1.0):
     return mean + sigma / np.sqrt(pulls + 1) * z
 
 
-@policy(noise=Uniform())
+def posterior(pulls, mean):
+    """The shapes of the beta law that an arm's mean is believed to have; 1 and 1, the uniform law, without rewards."""
+    wins = np.clip(mean, 0.0, 1.0) * pulls
+    return 1 + wins, 1 + pulls - wins
+
+
+@policy(noise=Uniform(), law=(Beta(), posterior))
 def BetaThompson(t, pulls, mean, z):
     """Draw each arm's mean from its posterior law under a uniform prior, and pull the largest.
 
@@ -43,8 +50,8 @@ def BetaThompson(t, pulls, mean, z):
     >>> ra.BetaThompson().scores(round=2_001, pulls=[1_000, 1_000], means=[0.2, 0.5], z=[0.5, -0.5]).round(1)
     array([0.2, 0.5])
     """
-    wins = np.clip(mean, 0.0, 1.0) * pulls
-    return beta_draw(z, t, 1 + wins, 1 + pulls - wins)
+    a, b = posterior(pulls, mean)
+    return beta_draw(z, t, a, b)
 
 
 @elementwise

@@ -1,0 +1,65 @@
+"""Uniform noise: between two upper ends the integrand is a polynomial, and Gauss's rule integrates it; compiled.
+
+Let l_j and u_j be the ends of arm j's scores. Above the largest l_j, where alone the largest score can lie,
+
+    p_i = ∫ 1/(x − l_i) Π_j F_j(x) dx  over x < u_i,   F_j(x) = (min{x, u_j} − l_j) / (u_j − l_j).
+
+Panels are laid from the right to the left, each ending at the next u_j or where the product may have fallen by e⁻⁴ (of
+many arms it is a polynomial of a high degree), until it has fallen by e^(−DEPTH).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightarm.compile import jit
+
+F64 = NDArray[np.float64]
+
+DEPTH = 50.0
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(20)  # exact for polynomials of degree 39
+
+
+@jit
+def panel(lower: F64, upper: F64, full: F64, left: float, right: float, chance: F64) -> float:
+    """Add what lies between two points to the integrals; the product of the F_j at the left, over that at the top."""
+    half, centre = 0.5 * (right - left), 0.5 * (right + left)
+    for k in range(NODES.size):
+        x, product = centre + half * NODES[k], half * WEIGHTS[k]
+        for j in range(lower.size):
+            product *= (min(x, upper[j]) - lower[j]) / full[j]
+        for j in range(lower.size):
+            if upper[j] >= right:
+                chance[j] += product / (x - lower[j])
+    product = 1.0
+    for j in range(lower.size):
+        product *= (min(left, upper[j]) - lower[j]) / full[j]
+    return product
+
+
+@jit
+def below(lower: F64, upper: F64, top: float, chance: F64) -> float:
+    """The probabilities to be the largest at a value below ``top``, over a factor of which the logarithm is returned.
+
+    The largest of the lower ends is 0, and ``top`` is above it.
+    """
+    chance[:] = 0.0
+    full, factor = np.empty(lower.size), 0.0
+    for j in range(lower.size):
+        full[j] = min(top, upper[j]) - lower[j]
+        factor += math.log(full[j] / (upper[j] - lower[j]))
+    right, product = top, 1.0
+    while right > 0.0 and product > math.exp(-DEPTH):
+        left, slope = 0.0, 0.0
+        for j in range(lower.size):
+            if upper[j] >= right:
+                slope += 1.0 / (right - lower[j])
+            else:
+                left = max(left, upper[j])
+        left = max(left, right - 4.0 / slope)
+        product = panel(lower, upper, full, left, right, chance)
+        right = left
+    return factor

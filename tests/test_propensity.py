@@ -1,0 +1,306 @@
+"""Exact probabilities of a perturbed arg max: against integrals of many digits, draws, symmetries and limits."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rightarm.noise import Exponential, Gaussian, Gumbel, Law, Uniform
+from rightarm.propensity import Beta, log_of_one, of_largest
+
+LAWS: list[Law] = [Gumbel(), Gaussian(), Exponential(), Uniform()]
+TENTHS = np.arange(10) / 10
+SQUARES = (np.arange(10) + 1.0) ** 2
+
+
+def scales(pulls: Any) -> Any:
+    return 0.5 / np.sqrt(np.asarray(pulls, dtype=float))
+
+
+# Reference values by mpmath with 30 digits, scale 0.5/√pulls: law, means, pulls, location of the noise, arm, value.
+REFERENCES: list[tuple[Law, Any, Any, float, int, float]] = [
+    (Gumbel(), [0.6, 0.5], [4, 4], 0.0, 0, 0.59868766011245198),
+    (Gumbel(), [0.6, 0.5], [1, 100], 0.0, 0, 0.68396777654932802),
+    (Gumbel(), [0.6, 0.5], [1, 100], 0.5772156649015329, 0, 0.85404043791727407),
+    (Gumbel(), [0.5, 0.4], [1e8, 1], 0.0, 1, 0.55898813416476369),
+    (Gumbel(), [0.2, 0.9], [400, 400], 0.0, 0, 6.9144001069354298e-13),
+    (Gumbel(), [0.3, 0.9], [2500, 4], 0.0, 0, 2.4659912916670298e-5),
+    (Gumbel(), TENTHS, SQUARES, 0.0, 0, 0.13992804742296177),
+    (Gumbel(), TENTHS, SQUARES, 0.0, 9, 0.65922110495323634),
+    (Gaussian(), [0.6, 0.5], [1, 100], 0.0, 0, 0.57887153687358428),
+    (Gaussian(), [0.2, 0.9], [400, 400], 0.0, 0, 1.5186149238751795e-87),
+    (Gaussian(), TENTHS, SQUARES, 0.0, 0, 0.036034887422754203),
+]
+
+
+@pytest.mark.parametrize(("law", "means", "pulls", "shift", "arm", "value"), REFERENCES)
+def test_reference_values(law: Law, means: Any, pulls: Any, shift: float, arm: int, value: float) -> None:
+    scale = scales(pulls)
+    location = np.asarray(means) + shift * scale
+    assert math.exp(log_of_one(law, location, scale, arm)) == pytest.approx(value, rel=1e-12)
+    if value > 1e-20:
+        assert of_largest(law, location, scale)[arm] == pytest.approx(value, rel=1e-12)
+
+
+# The naive oracle: the integral as it is written, cut where a density bends, by mpmath.
+
+BENDS = {
+    Gumbel: (-5, -4, -3, -2, -1, 0, 1, 2, 4, 8, 16, 30, 60),
+    Gaussian: (-14, -10, -7, -5, -3, -1.5, 0, 1.5, 3, 5, 7, 10, 14),
+    Exponential: (0, 1e-9, 1e-6, 1e-4, 1e-2, 0.1, 0.5, 1, 2, 4, 8, 16, 30, 60),
+    Uniform: (-1, 1),
+}
+
+
+def density(law: Law, u: Any) -> Any:
+    if isinstance(law, Gumbel):
+        return mp.exp(-u - mp.exp(-u))
+    if isinstance(law, Gaussian):
+        return mp.npdf(u)
+    if isinstance(law, Exponential):
+        return mp.exp(-u) if u > 0 else mp.mpf(0)
+    return mp.mpf(0.5) if -1 < u < 1 else mp.mpf(0)
+
+
+def distribution(law: Law, u: Any) -> Any:
+    if isinstance(law, Gumbel):
+        return mp.exp(-mp.exp(-u))
+    if isinstance(law, Gaussian):
+        return mp.ncdf(u)
+    if isinstance(law, Exponential):
+        return -mp.expm1(-u) if u > 0 else mp.mpf(0)
+    return min(mp.mpf(1), max(mp.mpf(0), (1 + u) / 2))
+
+
+def naive(law: Law, location: Any, scale: Any, arm: int) -> Any:
+    m, s = [mp.mpf(float(x)) for x in location], [mp.mpf(float(x)) for x in scale]
+
+    def integrand(x: Any) -> Any:
+        value = density(law, (x - m[arm]) / s[arm]) / s[arm]
+        for j in range(len(m)):
+            value *= 1 if j == arm else distribution(law, (x - m[j]) / s[j])
+        return value
+
+    bends = BENDS[type(law)]
+    ends = (m[arm] + bends[0] * s[arm], m[arm] + bends[-1] * s[arm])
+    low = max([ends[0], *(m[j] + bends[0] * s[j] for j in range(len(m)))]) if not isinstance(law, Gaussian) else ends[0]
+    cuts = {m[j] + bend * s[j] for j in range(len(m)) for bend in bends}
+    points = [low, *sorted(cut for cut in cuts if low < cut < ends[1]), ends[1]]
+    return mp.quad(integrand, points) if low < ends[1] else mp.mpf(0)
+
+
+def nasty(seed: int) -> tuple[Any, Any]:
+    """Pulls from 1 to 10⁹ in one problem, means near and far."""
+    random = np.random.default_rng(seed)
+    arms = int(random.integers(2, 4))
+    pulls = np.exp(random.uniform(0, math.log(1e9), arms)).round()
+    return random.normal(0.0, random.choice([1e-5, 1e-3, 0.1, 1.0]), arms), scales(pulls)
+
+
+@pytest.mark.parametrize("law", LAWS, ids=str)
+@pytest.mark.parametrize("seed", range(8))
+def test_against_many_digits(law: Law, seed: int) -> None:
+    location, scale = nasty(seed)
+    found = of_largest(law, location, scale)
+    assert abs(found.sum() - 1) < 1e-12
+    with mp.workdps(20):
+        for arm in range(location.size):
+            expected = naive(law, location, scale, arm)
+            assert abs(found[arm] - expected) < 1e-12
+            if expected > 1e-12:
+                assert abs(found[arm] / expected - 1) < 1e-8
+                assert abs(log_of_one(law, location, scale, arm) - mp.log(expected)) < 1e-9
+
+
+def beta_pair(a: tuple[int, int], b: tuple[int, int]) -> Any:
+    """log P[a beta variable of shapes b is larger than one of shapes a], a sum over b's first shape."""
+
+    def log_beta(x: int, y: int) -> Any:
+        return mp.loggamma(x) + mp.loggamma(y) - mp.loggamma(x + y)
+
+    terms = (
+        mp.exp(log_beta(a[0] + i, a[1] + b[1]) - mp.log(b[1] + i) - log_beta(1 + i, b[1]) - log_beta(*a))
+        for i in range(b[0])
+    )
+    return mp.log(mp.fsum(terms))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_two_beta_laws(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    large = [int(x) for x in np.exp(random.uniform(0, math.log(1e9), 3))]
+    a, b = (large[0], large[1]), (int(random.integers(1, 100)), large[2])
+    with mp.workdps(40):
+        expected = beta_pair(a, b)
+    shapes = [a[0], b[0]], [a[1], b[1]]
+    assert abs(log_of_one(Beta(), *shapes, arm=1) - expected) < 1e-9 + 1e-14 * abs(expected)
+    found = of_largest(Beta(), *shapes)
+    assert abs(found[1] - mp.exp(expected)) < 1e-12
+    assert abs(found.sum() - 1) < 1e-10
+
+
+def test_three_beta_laws() -> None:
+    a, b = [3, 1, 40], [5, 1, 60]
+    found = of_largest(Beta(), a, b)
+    with mp.workdps(20):
+        for i in range(3):
+            others = [j for j in range(3) if j != i]
+
+            def integrand(x: Any, i: int = i, others: list[int] = others) -> Any:
+                value = x ** (a[i] - 1) * (1 - x) ** (b[i] - 1) / mp.beta(a[i], b[i])
+                return value * mp.fprod(mp.betainc(a[j], b[j], 0, x, regularized=True) for j in others)
+
+            assert abs(found[i] / mp.quad(integrand, [0, 0.2, 0.4, 0.6, 1]) - 1) < 1e-11
+
+
+@pytest.mark.parametrize(("a", "b"), [(5e8, 5e8), (1.0, 1e9), (1e9, 1.0), (1.0, 1.0), (0.5, 0.5)])
+def test_equal_beta_laws_share(a: float, b: float) -> None:
+    np.testing.assert_allclose(of_largest(Beta(), [a] * 4, [b] * 4), 0.25, rtol=1e-10)
+    assert log_of_one(Beta(), [a] * 4, [b] * 4, 2) == pytest.approx(-math.log(4), abs=1e-10)
+
+
+# Very small probabilities, by their asymptotic value or a closed form.
+
+
+def test_two_gaussian_arms_far_apart() -> None:
+    """P = Φ(−d/√(s₁² + s₂²)), down to log p = −4·10⁵."""
+    for gap, s in ((1.0, (1.0, 0.01)), (30.0, (0.5, 2.0)), (900.0, (1.0, 0.1)), (9.0, (1e-2, 1e-6))):
+        found = log_of_one(Gaussian(), [0.0, gap], s, 0)
+        with mp.workdps(60):
+            expected = mp.log(mp.ncdf(-mp.mpf(gap) / mp.sqrt(mp.mpf(s[0]) ** 2 + mp.mpf(s[1]) ** 2)))
+        assert abs(found - expected) < 1e-12 * abs(expected) + 1e-10
+
+
+def test_two_exponential_arms_far_apart() -> None:
+    """P[s₁ Z₁ > d + s₂ Z₂] = s₁/(s₁ + s₂) e^(−d/s₁)."""
+    for gap, s in ((1.0, (1.0, 0.01)), (1.0, (1e-5, 0.5)), (4e5, (1.0, 3.0))):
+        expected = -gap / s[0] + math.log(s[0] / (s[0] + s[1]))
+        assert log_of_one(Exponential(), [0.0, gap], s, 0) == pytest.approx(expected, rel=1e-12, abs=1e-9)
+
+
+def test_gumbel_arms_of_one_scale_far_apart() -> None:
+    assert log_of_one(Gumbel(), [0.0, 4.0], [1e-5, 1e-5], 0) == pytest.approx(-4e5, rel=1e-14)
+    nearly = log_of_one(Gumbel(), [0.0, 4.0], [1e-5, 1e-5 * (1 + 1e-15)], 0)
+    assert nearly == pytest.approx(-4e5, rel=1e-12)
+
+
+# Symmetries.
+
+arms = st.integers(2, 12)
+
+
+@st.composite
+def problems(draw: Any) -> tuple[Law, Any, Any]:
+    law = draw(st.sampled_from(LAWS))
+    count = draw(arms)
+    numbers = st.floats(-2.0, 2.0, allow_subnormal=False)
+    location = draw(st.lists(numbers, min_size=count, max_size=count))
+    exponents = draw(st.lists(st.floats(0.0, 9.0), min_size=count, max_size=count))
+    return law, np.array(location), scales(10.0 ** np.round(np.array(exponents), 1))
+
+
+@given(problems(), st.randoms(use_true_random=False))
+def test_relabelling_arms_relabels_probabilities(problem: Any, random: Any) -> None:
+    law, location, scale = problem
+    order = random.sample(range(location.size), location.size)
+    found = of_largest(law, location, scale)
+    assert abs(found.sum() - 1) < 1e-10
+    np.testing.assert_allclose(of_largest(law, location[order], scale[order]), found[order], rtol=1e-9, atol=1e-13)
+
+
+@given(problems(), st.floats(0.0, 1.0))
+def test_a_larger_mean_has_a_larger_probability(problem: Any, more: float) -> None:
+    law, location, scale = problem
+    raised = location.copy()
+    raised[0] += more
+    before, after = of_largest(law, location, scale), of_largest(law, raised, scale)
+    assert after[0] >= before[0] - 1e-13
+    assert (after[1:] <= before[1:] + 1e-13).all()
+
+
+@given(problems(), st.sampled_from([-4.0, 0.5, 8.0]), st.sampled_from([2.0**-10, 0.25, 2.0**20]))
+def test_shift_and_common_scale_change_nothing(problem: Any, shift: float, factor: float) -> None:
+    law, location, scale = problem
+    location = np.round(location, 6)
+    found = of_largest(law, location, scale)
+    moved = of_largest(law, factor * (location + shift), factor * scale)
+    np.testing.assert_allclose(moved, found, atol=1e-9)  # the shift rounds locations, and scales go down to 1.6e-5
+
+
+@given(problems())
+def test_one_arm_and_all_arms_agree(problem: Any) -> None:
+    law, location, scale = problem
+    found = of_largest(law, location, scale)
+    for arm, p in enumerate(found):
+        alone = log_of_one(law, location, scale, arm)
+        assert math.exp(alone) == pytest.approx(p, rel=1e-9, abs=1e-18)
+
+
+# Scales of zero, ties, and many arms.
+
+
+@pytest.mark.parametrize("law", LAWS, ids=str)
+def test_scales_of_zero(law: Law) -> None:
+    """Score 0.3 for sure, twice, against one noisy arm: it wins if its score is above."""
+    found = of_largest(law, [0.3, 0.2, 0.3, 0.1], [0.0, 0.5, 0.0, 0.0])
+    below = law.cdf((0.3 - 0.2) / 0.5)
+    np.testing.assert_allclose(found, [below / 2, 1 - below, below / 2, 0.0], rtol=1e-12)
+    assert log_of_one(law, [0.3, 0.2, 0.3, 0.1], [0.0, 0.5, 0.0, 0.0], 3) == -math.inf
+    assert log_of_one(law, [0.3, 0.2, 0.3, 0.1], [0.0, 0.5, 0.0, 0.0], 1) == pytest.approx(
+        math.log(1 - below), abs=1e-9
+    )
+
+
+@pytest.mark.parametrize("law", [*LAWS, None], ids=str)
+def test_fair_ties_without_noise(law: Law | None) -> None:
+    assert of_largest(law, [1.0, 2.0, 2.0, -math.inf], [0.0] * 4).tolist() == [0.0, 0.5, 0.5, 0.0]
+    assert log_of_one(law, [1.0, 2.0, 2.0], [0.0] * 3, 1) == pytest.approx(-math.log(2))
+
+
+@pytest.mark.parametrize("law", LAWS, ids=str)
+def test_many_arms(law: Law) -> None:
+    random = np.random.default_rng(1)
+    count = 300
+    pulls = random.integers(1, 40, count).astype(float)
+    found = of_largest(law, random.random(count), scales(pulls))
+    assert abs(found.sum() - 1) < 1e-10
+    np.testing.assert_allclose(of_largest(law, np.zeros(count), np.ones(count)), 1 / count, rtol=1e-10)
+
+
+def test_equal_scales_may_be_merged() -> None:
+    """A scale changed in its last digit is not merged, and the probabilities are the same."""
+    random = np.random.default_rng(2)
+    location, pulls = random.random(50), random.integers(1, 6, 50).astype(float)
+    scale = scales(pulls)
+    apart = scale * (1 + 1e-15 * np.arange(50))
+    np.testing.assert_allclose(of_largest(Gumbel(), location, scale), of_largest(Gumbel(), location, apart), rtol=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((Gumbel(), [0.0, 1.0], [1.0]), "two rows of one length"),
+        ((Gumbel(), [0.0, 1.0], [1.0, -1.0]), r"scale must be finite and not negative, got \[1.0, -1.0\]"),
+        ((Gumbel(), [0.0, math.nan], [1.0, 1.0]), "location must be a number below infinity"),
+        ((Beta(), [1.0, 0.0], [1.0, 1.0]), "first shapes of beta laws must be positive"),
+    ],
+)
+def test_errors_say_what_is_wrong(arguments: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        of_largest(*arguments)
+
+
+def test_unknown_laws_and_arms() -> None:
+    class Other(Law):
+        pass
+
+    with pytest.raises(TypeError, match="law must be Gumbel"):
+        of_largest(Other(), [0.0], [1.0])
+    with pytest.raises(ValueError, match="arm must be a whole number from 0 to 1, got 2"):
+        log_of_one(Gumbel(), [0.0, 0.0], [1.0, 1.0], 2)
