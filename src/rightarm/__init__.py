@@ -1,6 +1,8 @@
 """rightarm: multi-armed bandits around "Boltzmann Exploration Done Right". The public names, and nothing else."""
 
 from rightarm import noise, theory
+from rightarm.arms import Decision
+from rightarm.bandit import Bandit
 from rightarm.estimators import CatoniEstimator
 from rightarm.formula import Count, NonNegative, Positive, Probability
 from rightarm.policies import (
@@ -59,6 +61,7 @@ __all__ = [
     "UCB",
     "UCB1",
     "AnytimeMOSS",
+    "Bandit",
     "Bernoulli",
     "BetaThompson",
     "Boltzmann",
@@ -66,6 +69,7 @@ __all__ = [
     "CatoniEstimator",
     "Contaminated",
     "Count",
+    "Decision",
     "Deterministic",
     "EXP3PlusPlus",
     "EpsilonGreedy",
