@@ -1,6 +1,8 @@
 """rightarm: multi-armed bandits around "Boltzmann Exploration Done Right". The public names, and nothing else."""
 
 from rightarm import noise, propensity, theory
+from rightarm.arms import Decision
+from rightarm.bandit import Bandit
 from rightarm.estimators import CatoniEstimator
 from rightarm.formula import Count, NonNegative, Positive, Probability
 from rightarm.policies import (
@@ -60,6 +62,7 @@ __all__ = [
     "UCB",
     "UCB1",
     "AnytimeMOSS",
+    "Bandit",
     "Bernoulli",
     "BetaThompson",
     "Boltzmann",
@@ -67,6 +70,7 @@ __all__ = [
     "CatoniEstimator",
     "Contaminated",
     "Count",
+    "Decision",
     "Deterministic",
     "EXP3PlusPlus",
     "EpsilonGreedy",

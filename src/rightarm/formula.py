@@ -280,12 +280,17 @@ def from_specification(specification: Mapping[str, Any]) -> Any:
     UCB(C=0.5)
     """
     if "law" in specification:
-        return _imported("law", specification["law"])()
+        law = _imported("law", specification["law"])
+        if not isinstance(law, type) or not hasattr(law, "quantile"):
+            raise ValueError(f"{specification['law']} is not a law of noise")
+        return law()
     found = family_of(specification)
     values = {
         name: from_specification(value) if isinstance(value, Mapping) else value
         for name, value in specification["parameters"].items()
     }
+    if not isinstance(found, Family | types.FunctionType):
+        raise ValueError(f"{specification['formula']} is not a formula")
     return found(**values) if isinstance(found, Family) else found  # a plain function of t is a schedule as it stands
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rightarm.extras import polars_for
 from rightarm.formula import from_specification
 from rightarm.policies.policy import Policy
 from rightarm.problems import Problem
@@ -143,7 +144,7 @@ class Result:
             {**row, **{name: own.get(name) for name in names}}
             for row, own in zip(self.table(), parameters, strict=True)
         ]
-        frame: polars.DataFrame = _polars("summary()").DataFrame(rows, infer_schema_length=None)
+        frame: polars.DataFrame = polars_for("summary()").DataFrame(rows, infer_schema_length=None)
         return frame
 
     def __str__(self) -> str:
@@ -204,7 +205,7 @@ class Result:
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write everything to a Parquet file, a row for each policy and replication; an old file is replaced whole."""
-        pl = _polars("save()")
+        pl = polars_for("save()")
         path = Path(path)
         if path.suffix != ".parquet":
             raise ValueError(f"path must end in .parquet, got {path}")
@@ -227,7 +228,7 @@ class Result:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Result:
         """Read what `save` wrote."""
-        pl = _polars("load()")
+        pl = polars_for("load()")
         note = pl.read_parquet_metadata(path).get("rightarm")
         if note is None:
             raise ValueError(f"{path} is not a result of rightarm")
@@ -273,11 +274,3 @@ def versions() -> dict[str, str]:
     """What computed a result."""
     packages = {name: importlib.metadata.version(name) for name in ("rightarm", "numpy", "numba")}
     return packages | {"python": platform.python_version(), "machine": platform.machine()}
-
-
-def _polars(what: str) -> Any:
-    try:
-        import polars
-    except ImportError as error:
-        raise ImportError(f"{what} needs polars: pip install 'rightarm[lab]'") from error
-    return polars
