@@ -235,7 +235,7 @@ WRONG: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "no rewards": ({"reward": [None, None]}, {}, "log must have rows with rewards, got 2 rows without"),
     "arms": ({}, {"arms": ["a"]}, r"arms must include every arm of the log, got \['a'\] without 'b'"),
     "floor": ({"propensity": [0.5, 0.2]}, {"floor": 0.3}, "floor must be at most every propensity, got 0.3 and 0.2"),
-    "confidence": ({}, {"confidence": 1.5}, "confidence must be between 0 and 1, got 1.25|got 1.5"),
+    "confidence": ({}, {"confidence": 1.5}, "confidence must be between 0 and 1, got 1.5"),
 }
 
 

@@ -2,7 +2,10 @@
 
 from rightarm import noise, theory
 from rightarm.estimators import CatoniEstimator
+from rightarm.evaluation import Evaluation, Replay, evaluate, replay
+from rightarm.exports import to_obp, to_vw
 from rightarm.formula import Count, NonNegative, Positive, Probability
+from rightarm.logs import LogWriter, read_log, read_table
 from rightarm.policies import (
     EXP3,
     KLMS,
@@ -69,11 +72,13 @@ __all__ = [
     "Deterministic",
     "EXP3PlusPlus",
     "EpsilonGreedy",
+    "Evaluation",
     "ExploreThenCommit",
     "Gaussian",
     "GaussianKLUCB",
     "GaussianThompson",
     "LogNormal",
+    "LogWriter",
     "Maillard",
     "NonNegative",
     "Pareto",
@@ -83,6 +88,7 @@ __all__ = [
     "Probability",
     "Problem",
     "RandomProblem",
+    "Replay",
     "Result",
     "RobustUCB",
     "Schedule",
@@ -92,14 +98,20 @@ __all__ = [
     "Uniform",
     "constant",
     "decreasing",
+    "evaluate",
     "glie",
     "inverse_log",
     "inverse_sqrt",
     "noise",
     "policy",
     "problem",
+    "read_log",
+    "read_table",
+    "replay",
     "schedule",
     "simulate",
     "theory",
+    "to_obp",
+    "to_vw",
     "two_phase",
 ]

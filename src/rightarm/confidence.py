@@ -53,7 +53,7 @@ def joint_lower_bound(bets: Sequence[tuple[F64, float]], confidence: float) -> f
 
     The gambler divides the capital among them: the bound is nearly as good as the best of them alone.
     """
-    level = _check_confidence(confidence)
+    level = check_confidence(confidence)
     scaled = [_scaled(values, shift) for values, shift in bets]
     gains = [np.array([np.log1p(bet * values).sum() for bet in BETS]) for values in scaled]
 
@@ -93,11 +93,12 @@ def interval(values: ArrayLike, confidence: float = 0.95) -> tuple[float, float]
     array = np.asarray(values, dtype=float)
     if array.size and not (array.min() >= 0 and array.max() <= 1):
         raise ValueError(f"values must be from 0 to 1, got {array.min()} to {array.max()}")
-    side = (1 + _check_confidence(confidence)) / 2
+    side = (1 + check_confidence(confidence)) / 2
     return lower_bound(array, side), 1 - lower_bound(1 - array, side)
 
 
-def _check_confidence(confidence: float) -> float:
+def check_confidence(confidence: float) -> float:
+    """``confidence`` if it is a probability that can be promised."""
     if not 0 < check_number("confidence", confidence) < 1:
         raise ValueError(f"confidence must be between 0 and 1, got {confidence}")
     return confidence

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightarm.confidence import interval, joint_lower_bound
+from rightarm.confidence import check_confidence, interval, joint_lower_bound
 from rightarm.estimators import CatoniEstimator
 from rightarm.formula import check_count, check_number
 from rightarm.logs import check_propensity, read_log
@@ -31,39 +31,39 @@ DOMINANT = 0.1  # of all weight on one row
 DEVIATIONS = 4.5  # of the mean weight from 1 that are not chance
 ROUNDED = 1e-3  # relative error of propensities in files of others
 
+ANY = (-math.inf, math.inf)  # rewards that need no range
+
 Target = str | Policy | Mapping[Any, float]
 
 
 @dataclass(frozen=True)
-class _Rows:
-    """A log as arrays: the rows that have a reward."""
+class Rows:
+    """A log as arrays: the rows that have a reward; arms are numbers, places in ``names``."""
 
     names: list[Any]
     arms: I64
     propensities: F64
     rewards: F64
-    scaled: F64  # rewards, from 0 to 1
     among: list[I64] | None
     left_out: int
 
     @property
     def every(self) -> I64:
+        """All arms, by number."""
         return np.arange(len(self.names))
 
 
-def _read(
-    log: Any, arms: Iterable[Any] | None, reward_range: tuple[float, float], missing: float | None
-) -> tuple[_Rows, float, float]:
-    """The rows of a log, with low and high of the rewards."""
-    low, high = (check_number("reward_range", end) for end in reward_range)
-    if not low < high:
-        raise ValueError(f"reward_range must be two numbers, the lower one first, got {reward_range}")
+def read_rows(
+    log: Any, arms: Iterable[Any] | None = None, reward_range: tuple[float, float] = ANY, missing: float | None = None
+) -> Rows:
+    """The rows of a log that have a reward, checked."""
+    low, high = reward_range
     if isinstance(log, str | os.PathLike):
         log = read_log(log)
     for name in ("arm", "propensity", "reward"):
         if name not in log:
             raise ValueError(f"log must have the columns arm, propensity and reward, got none called {name!r}")
-    chosen, given = list(log["arm"]), list(log["among"]) if "among" in log else []
+    chosen, given = _listed(log["arm"]), _listed(log["among"]) if "among" in log else []
     among = None if not given or any(row is None for row in given) else [list(row) for row in given]
     names = _names(chosen, among, arms)
     place = {name: i for i, name in enumerate(names)}
@@ -77,18 +77,28 @@ def _read(
     if outside.size:
         row = outside[0]
         raise ValueError(f"reward must be from {low} to {high}, see reward_range, got {rewards[row]} in row {row + 1}")
-    rows = _Rows(
+    if not kept.size:
+        raise ValueError(f"log must have rows with rewards, got {len(chosen)} rows without")
+    return Rows(
         names,
         np.array([place[chosen[i]] for i in kept], dtype=np.int64),
         np.array([log["propensity"][int(i)] for i in kept], dtype=float),
         rewards[kept],
-        (rewards[kept] - low) / (high - low),
         None if among is None else [np.array(sorted(place[arm] for arm in among[i])) for i in kept],
         len(chosen) - kept.size,
     )
-    if not kept.size:
-        raise ValueError(f"log must have rows with rewards, got {len(chosen)} rows without")
-    return rows, low, high
+
+
+def _check_range(reward_range: tuple[float, float]) -> tuple[float, float]:
+    low, high = (check_number("reward_range", end) for end in reward_range)
+    if not low < high:
+        raise ValueError(f"reward_range must be two numbers, the lower one first, got {reward_range}")
+    return low, high
+
+
+def _listed(column: Any) -> list[Any]:
+    """A column as plain values, not as NumPy's."""
+    return list(column.tolist() if hasattr(column, "tolist") else column)
 
 
 def _names(chosen: list[Any], among: list[list[Any]] | None, arms: Iterable[Any] | None) -> list[Any]:
@@ -289,15 +299,16 @@ def evaluate(
     >>> round(result.ips, 9), round(result.mean_weight, 9)
     (0.5, 1.0)
     """
-    rows, low, high = _read(log, arms, reward_range, missing)
-    target = _target(policy, rows.names)
-    weights, robust, largest = _weighted(rows, target)
-    span, earned = high - low, weights * rows.scaled
+    low, high = _check_range(reward_range)
+    rows, span = read_rows(log, arms, (low, high), missing), high - low
+    target, scaled = _target(policy, rows.names), (rows.rewards - low) / span
+    weights, robust, largest = _weighted(rows, scaled, target)
+    earned = weights * scaled
     bets = [[(earned, 0.0)], [(weights - earned, 0.0)]]
     if floor is not None:
         bound = largest / _check_floor(floor, rows)  # no weight can be larger
         bets = [[*bets[0], (robust, bound)], [*bets[1], (1 - robust, bound)]]
-    side = (1 + check_number("confidence", confidence)) / 2
+    side = (1 + check_confidence(confidence)) / 2
     ends = min(1.0, joint_lower_bound(bets[0], side)), max(0.0, 1 - joint_lower_bound(bets[1], side))
     total = float(weights.sum())
     found = _complaints(rows, target, weights)
@@ -323,13 +334,13 @@ def evaluate(
     )
 
 
-def _weighted(rows: _Rows, target: _Fixed | _Learning) -> tuple[F64, F64, float]:
+def _weighted(rows: Rows, scaled: F64, target: _Fixed | _Learning) -> tuple[F64, F64, float]:
     """Every row's weight and doubly robust reward; and the largest probability that the target can give an arm."""
     weights, robust = np.empty(rows.arms.size), np.empty(rows.arms.size)
     pulls, sums = np.zeros(len(rows.names)), np.zeros(len(rows.names))
     average = 0.5  # of all rows before, and one of 1/2
     every, law = rows.every, np.zeros(len(rows.names))
-    for t, (arm, propensity, reward) in enumerate(zip(rows.arms, rows.propensities, rows.scaled, strict=True)):
+    for t, (arm, propensity, reward) in enumerate(zip(rows.arms, rows.propensities, scaled, strict=True)):
         available = every if rows.among is None else rows.among[t]
         law[:] = 0.0
         law[available] = target.probabilities(available)
@@ -344,7 +355,7 @@ def _weighted(rows: _Rows, target: _Fixed | _Learning) -> tuple[F64, F64, float]
     return weights, robust, float(law.max()) if constant else 1.0
 
 
-def _check_floor(floor: float, rows: _Rows) -> float:
+def _check_floor(floor: float, rows: Rows) -> float:
     check_propensity("floor", floor)
     below = rows.propensities < floor * (1 - 1e-9)
     if below.any():
@@ -358,7 +369,7 @@ def _effective(weights: F64) -> float:
     return float(weights.sum()) ** 2 / squares if squares else 0.0
 
 
-def _complaints(rows: _Rows, target: _Fixed | _Learning, weights: F64) -> list[str]:
+def _complaints(rows: Rows, target: _Fixed | _Learning, weights: F64) -> list[str]:
     """What makes an answer from these weights worth little."""
     found = []
     effective, total = _effective(weights), float(weights.sum())
@@ -449,7 +460,8 @@ def replay(
     >>> result.pulls["b"] > 300, result.mean > 0.9
     (True, True)
     """
-    rows, low, high = _read(log, arms, reward_range, missing)
+    low, high = _check_range(reward_range)
+    rows, span = read_rows(log, arms, (low, high), missing), high - low
     target, random = _target(policy, rows.names), np.random.default_rng(check_count("seed", seed, least=0))
     if floor is None:
         _check_even(rows)
@@ -466,8 +478,8 @@ def replay(
         raise ValueError(
             f"the policy agreed with none of the log's {rows.arms.size:,} rows; there is nothing to report"
         )
-    rewards, span = rows.rewards[kept], high - low
-    ends = interval(rows.scaled[kept], confidence)
+    rewards = rows.rewards[kept]
+    ends = interval((rewards - low) / span, confidence)
     counts = np.bincount(rows.arms[kept], minlength=len(rows.names))
     return Replay(
         str(policy),
@@ -483,7 +495,7 @@ def replay(
     )
 
 
-def _check_even(rows: _Rows) -> None:
+def _check_even(rows: Rows) -> None:
     """Refuse a log that was not collected evenly at random."""
     least, most = float(rows.propensities.min()), float(rows.propensities.max())
     if most - least > ROUNDED * most:
