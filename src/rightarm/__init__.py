@@ -4,7 +4,10 @@ from rightarm import noise, propensity, theory
 from rightarm.arms import Decision
 from rightarm.bandit import Bandit
 from rightarm.estimators import CatoniEstimator
+from rightarm.evaluation import Evaluation, Replay, evaluate, replay
+from rightarm.exports import to_obp, to_vw
 from rightarm.formula import Count, NonNegative, Positive, Probability
+from rightarm.logs import LogWriter, read_log, read_table
 from rightarm.policies import (
     EXP3,
     KLMS,
@@ -74,11 +77,13 @@ __all__ = [
     "Deterministic",
     "EXP3PlusPlus",
     "EpsilonGreedy",
+    "Evaluation",
     "ExploreThenCommit",
     "Gaussian",
     "GaussianKLUCB",
     "GaussianThompson",
     "LogNormal",
+    "LogWriter",
     "Maillard",
     "NonNegative",
     "Pareto",
@@ -88,6 +93,7 @@ __all__ = [
     "Probability",
     "Problem",
     "RandomProblem",
+    "Replay",
     "Result",
     "RobustUCB",
     "Schedule",
@@ -97,6 +103,7 @@ __all__ = [
     "Uniform",
     "constant",
     "decreasing",
+    "evaluate",
     "glie",
     "inverse_log",
     "inverse_sqrt",
@@ -105,8 +112,13 @@ __all__ = [
     "probabilities",
     "problem",
     "propensity",
+    "read_log",
+    "read_table",
+    "replay",
     "schedule",
     "simulate",
     "theory",
+    "to_obp",
+    "to_vw",
     "two_phase",
 ]

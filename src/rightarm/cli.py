@@ -1,4 +1,4 @@
-"""The command line: ``rightarm policies``, ``rightarm compare``, ``rightarm reproduce``."""
+"""The command line: ``rightarm policies``, ``compare``, ``reproduce``, ``evaluate``, ``replay``."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import inspect
 import math
 import sys
 import textwrap
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 try:
     import typer
@@ -233,6 +234,84 @@ def compare(
             f"Lai–Robbins: in the long run no consistent policy's regret grows more slowly than {slope:,.4g} log T"
         )
     typer.echo(f"wrote {output}")
+
+
+LogFile = Annotated[
+    Path,
+    typer.Argument(help="A log of rightarm (.jsonl, or a .parquet folder), or a table of others (.csv, .parquet)."),
+]
+Policies = Annotated[list[str], typer.Option("--policy", help="Such as 'UCB(C=0.5)', or uniform; may be repeated.")]
+ArmColumn = Annotated[str, typer.Option("--arm", help="The column of a table that names the arm.")]
+PropensityColumn = Annotated[str, typer.Option("--propensity", help="The column with the propensity.")]
+RewardColumn = Annotated[str, typer.Option("--reward", help="The column with the reward.")]
+RewardRange = Annotated[tuple[float, float], typer.Option("--range", help="The smallest and the largest reward.")]
+Missing = Annotated[float | None, typer.Option(help="The reward that counts where none came; else the row does not.")]
+Confidence = Annotated[float, typer.Option(help="Of the interval.")]
+Floor = Annotated[float | None, typer.Option(help="A propensity that no arm of the log could fall below.")]
+
+
+def _off_policy(run: Callable[..., Any], log: Path, policies: list[str], columns: dict[str, str], options: Any) -> None:
+    """Read a log, and say what came out for each policy."""
+    from rightarm.lab.expressions import read_policy
+    from rightarm.logs import read_log, read_table
+
+    try:
+        targets = [text if text == "uniform" else read_policy(text) for text in policies]
+        table = log.suffix == ".csv" or (log.suffix == ".parquet" and log.is_file())
+        frame = read_table(log, **columns) if table else read_log(log)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # the text has them
+            for target in targets:
+                typer.echo(str(run(frame, target, **options)))
+    except (TypeError, ValueError) as error:
+        raise typer.BadParameter(str(error)) from None
+
+
+@app.command()
+def evaluate(
+    log: LogFile,
+    policy: Policies,
+    arm: ArmColumn = "arm",
+    propensity: PropensityColumn = "propensity",
+    reward: RewardColumn = "reward",
+    reward_range: RewardRange = (0.0, 1.0),
+    missing: Missing = None,
+    confidence: Confidence = 0.95,
+    floor: Floor = None,
+) -> None:
+    """Estimate from a log what other policies would have earned: IPS, self-normalised, doubly robust, an interval.
+
+    rightarm evaluate log.jsonl --policy uniform --policy 'Boltzmann(0.1)'
+    """
+    from rightarm import evaluation
+
+    columns = {"arm": arm, "propensity": propensity, "reward": reward}
+    options = {"reward_range": reward_range, "missing": missing, "confidence": confidence, "floor": floor}
+    _off_policy(evaluation.evaluate, log, policy, columns, options)
+
+
+@app.command()
+def replay(
+    log: LogFile,
+    policy: Policies,
+    arm: ArmColumn = "arm",
+    propensity: PropensityColumn = "propensity",
+    reward: RewardColumn = "reward",
+    reward_range: RewardRange = (0.0, 1.0),
+    missing: Missing = None,
+    confidence: Confidence = 0.95,
+    floor: Floor = None,
+    seed: Seed = 2017,
+) -> None:
+    """Run policies over a log that was collected evenly at random, by rejection.
+
+    rightarm replay log.csv --policy 'UCB(C=0.5)' --arm item --propensity p --reward click
+    """
+    from rightarm import evaluation
+
+    columns = {"arm": arm, "propensity": propensity, "reward": reward}
+    options = {"reward_range": reward_range, "missing": missing, "confidence": confidence, "floor": floor}
+    _off_policy(evaluation.replay, log, policy, columns, options | {"seed": seed})
 
 
 def main() -> None:

@@ -1,0 +1,65 @@
+"""`rightarm evaluate` and `rightarm replay`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+import rightarm as ra
+from rightarm.cli import app
+
+COLUMNS = ["--arm", "item", "--propensity", "p", "--reward", "click"]
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    random = np.random.default_rng(7)
+    items = random.integers(3, size=400)
+    rewards = (random.random(400) < 0.2 + 0.2 * items) * 1.0
+    path = tmp_path / "log.csv"
+    pl.DataFrame({"item": items, "p": np.full(400, 1 / 3), "click": rewards}).write_csv(path)
+    return path
+
+
+def test_both_say_what_the_library_says(table: Path) -> None:
+    frame = ra.read_table(table, arm="item", propensity="p", reward="click")
+    done = CliRunner().invoke(
+        app, ["evaluate", str(table), "--policy", "uniform", "--policy", "Boltzmann(0.1)", *COLUMNS, "--floor", "0.3"]
+    )
+    assert done.exit_code == 0, done.output
+    for policy in ("uniform", ra.Boltzmann(0.1)):
+        assert str(ra.evaluate(frame, policy, floor=0.3)) in done.output
+    done = CliRunner().invoke(app, ["replay", str(table), "--policy", "UCB(C=0.5)", *COLUMNS, "--seed", "3"])
+    assert done.exit_code == 0, done.output
+    assert str(ra.replay(frame, ra.UCB(C=0.5), seed=3)) in done.output
+
+
+@pytest.mark.parametrize("name", ["log.jsonl", "log.parquet"])
+def test_logs_of_rightarm(tmp_path: Path, name: str) -> None:
+    with ra.LogWriter(tmp_path / name) as log:
+        for i in range(4):
+            log.decision(i, "ab"[i % 2], 0.5, i + 1, i, 1.0)
+            log.reward(i, 2.0 * (i % 2), 1.0)
+    done = CliRunner().invoke(app, ["evaluate", str(tmp_path / name), "--policy", "uniform", "--range", "0", "2"])
+    assert done.exit_code == 0, done.output
+    assert "doubly robust" in done.output
+    assert "warning: the 4 rows are worth only 4.0 of the policy's own" in done.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--policy", "Nobody"], "unknown policy Nobody"),
+        (["--policy", "uniform", "--arm", "thing"], "got 'thing'"),
+        (["--policy", "uniform", "--confidence", "2"], "confidence must be between 0 and 1, got 2.0"),
+        ([], "Missing option '--policy'"),
+    ],
+)
+def test_what_is_wrong_is_said(table: Path, arguments: list[str], said: str) -> None:
+    done = CliRunner().invoke(app, ["evaluate", str(table), *COLUMNS, *arguments], env={"COLUMNS": "400"})
+    assert done.exit_code == 2
+    assert said in done.output

@@ -1,0 +1,104 @@
+"""Exported logs, read back by the programs that they are for."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import read_by_obp
+import rightarm as ra
+
+ODD = "blue | sky: 5%"
+LOG: dict[str, list[Any]] = {
+    "arm": ["red", ODD, "red", "green", ODD],
+    "propensity": [0.5, 0.25, 0.125, 0.7, 1 / 3],
+    "reward": [1.0, 0.0, None, 0.25, -2.0],
+}
+
+
+def test_feedback_for_obp() -> None:
+    feedback = ra.to_obp(LOG, missing=0.5)
+    assert feedback["arms"] == sorted(["red", "green", ODD])
+    assert [feedback["arms"][i] for i in feedback["action"]] == LOG["arm"]
+    assert feedback["reward"].tolist() == [1.0, 0.0, 0.5, 0.25, -2.0]
+    assert feedback["pscore"].tolist() == LOG["propensity"]
+    assert (feedback["n_rounds"], feedback["n_actions"]) == (5, 3)
+    assert ra.to_obp(LOG, arms=["red", "green", ODD, "new"])["n_rounds"] == 4
+    assert feedback["action_context"].shape == (3, 3)
+
+
+@pytest.mark.slow
+def test_obp_agrees(tmp_path: Path) -> None:
+    try:
+        python = read_by_obp.install(tmp_path / "environment")
+    except subprocess.CalledProcessError as error:
+        pytest.skip(f"Open Bandit Pipeline cannot be installed: {error.stderr.strip()[-300:]}")
+    random = np.random.default_rng(1)
+    arms, law = random.choice(3, p=[0.5, 0.3, 0.2], size=500), [0.2, 0.2, 0.6]
+    log = {"arm": arms, "propensity": np.array([0.5, 0.3, 0.2])[arms], "reward": random.random(500)}
+    feedback = {
+        name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in ra.to_obp(log).items()
+    }
+    theirs = read_by_obp.estimates(python, feedback, law)
+    ours = ra.evaluate(log, dict(enumerate(law)))
+    np.testing.assert_allclose([theirs["ipw"], theirs["snipw"]], [ours.ips, ours.snips], rtol=1e-12)
+
+
+def labels(examples: Any, kind: Any) -> list[list[tuple[float, float]]]:
+    """Cost and probability of every action of a row, as Vowpal Wabbit read it."""
+    costs = [[(c.cost, c.probability) for c in one.get_label(kind).costs] for one in examples]
+    return [own for own in costs if not own or own[0][1] >= 0]  # not the line that all actions share
+
+
+@pytest.mark.parametrize("ending", ["dsjson", "txt"])
+def test_vowpal_wabbit_reads_it(tmp_path: Path, ending: str) -> None:
+    vw = pytest.importorskip("vowpalwabbit")
+    path = ra.to_vw(LOG, tmp_path / f"log.{ending}")
+    texts = path.read_text().splitlines() if ending == "dsjson" else path.read_text().strip().split("\n\n")
+    workspace = vw.Workspace("--cb_explore_adf --quiet" + (" --dsjson" if ending == "dsjson" else ""))
+    names, kept = sorted(["red", "green", ODD]), [0, 1, 3, 4]
+    assert len(texts) == len(kept)
+    numbers = []
+    for text, row in zip(texts, kept, strict=True):
+        examples = workspace.parse(text)
+        read, chosen = labels(examples, vw.LabelType.CONTEXTUAL_BANDIT), names.index(LOG["arm"][row])
+        assert [len(own) for own in read] == [int(i == chosen) for i in range(3)]
+        assert read[chosen] == [pytest.approx((-LOG["reward"][row], LOG["propensity"][row]), rel=1e-6)]
+        numbers.append([one.get_feature_number() for one in examples[-3:]])
+        workspace.learn(examples)
+        workspace.finish_example(examples)
+    assert numbers == [[2, 2, 2]] * len(kept)  # an arm is one feature, besides the constant
+    workspace.finish()
+
+
+@pytest.mark.parametrize("ending", ["dsjson", "txt"])
+def test_vowpal_wabbit_learns_the_best_arm(tmp_path: Path, ending: str) -> None:
+    vw = pytest.importorskip("vowpalwabbit")
+    random = np.random.default_rng(2)
+    arms = random.choice(3, p=[0.2, 0.2, 0.6], size=600)
+    rewards = (random.random(600) < np.array([0.2, 0.9, 0.4])[arms]) * 1.0
+    log = {"arm": np.array(["a", "b b", "c"])[arms].tolist(), "propensity": np.array([0.2, 0.2, 0.6])[arms]}
+    path = ra.to_vw(log | {"reward": rewards}, tmp_path / f"log.{ending}")
+    options = "--dsjson" if ending == "dsjson" else ""
+    workspace = vw.Workspace(f"--cb_explore_adf --epsilon 0.1 {options} --quiet")
+    texts = path.read_text().splitlines() if ending == "dsjson" else path.read_text().strip().split("\n\n")
+    for text in texts:
+        workspace.learn(text)
+    final = workspace.predict(texts[0])
+    assert int(np.argmax(final)) == 1
+    workspace.finish()
+
+
+def test_arms_to_choose_among(tmp_path: Path) -> None:
+    log = {"arm": [2, 3], "propensity": [0.5, 0.5], "reward": [1.0, 0.5], "among": [[1, 2], [3, 2]]}
+    text = ra.to_vw(log, tmp_path / "log.txt").read_text()
+    assert text == "|arm 1\n0:-1.0:0.5 |arm 2\n\n|arm 2\n0:-0.5:0.5 |arm 3\n\n"
+
+
+def test_wrong_endings() -> None:
+    with pytest.raises(ValueError, match=r"path must end in .dsjson or .txt, got log.vw"):
+        ra.to_vw(LOG, "log.vw")
