@@ -24,6 +24,14 @@ NODES, WEIGHTS = np.polynomial.legendre.leggauss(20)  # exact for polynomials of
 
 
 @jit
+def ends(location: F64, scale: F64) -> tuple[F64, F64]:
+    """The ends of uniform scores, the largest lower one being 0."""
+    highest = np.argmax(location - scale)
+    lower = (location - location[highest]) - (scale - scale[highest])
+    return lower, lower + 2 * scale
+
+
+@jit
 def panel(lower: F64, upper: F64, full: F64, left: float, right: float, chance: F64) -> float:
     """Add what lies between two points to the integrals; the product of the F_j at the left, over that at the top."""
     half, centre = 0.5 * (right - left), 0.5 * (right + left)
