@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
-from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rightarm.catoni import psi, two_sum
+from rightarm.compile import jit
 from rightarm.estimators import CatoniEstimator
 from rightarm.formula import check_count, check_number
+from rightarm.policies.live import FORGOTTEN, LOST, MEAN, MEMORY, PLAIN, PULLS, SPREAD, live_policy
 from rightarm.policies.policy import Policy
+from rightarm.policies.tracing import Shifted, keeps_form
+from rightarm.propensity.largest import check
 
 F64 = NDArray[np.float64]
-FORGOTTEN = 1e-9  # pulls, discounted, from which on an arm counts as never pulled
+I64 = NDArray[np.int64]
+LARGEST = 1e100  # of rewards: their squares are summed
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(NamedTuple):
     """One choice of an arm: its number, the arm, the probability with which it was chosen, and when.
 
     ``round`` counts rewards learned, and one; ``version`` counts the states of the bandit.
@@ -32,129 +37,289 @@ class Decision:
     version: int
 
 
-class Statistics:
-    """Pulls, means and spreads of all arms, and what the policy remembers besides; arms are known by their index."""
+class Told(NamedTuple):
+    """A reward that can still be forgotten, and what it added to the columns of its arm."""
 
-    def __init__(self, policy: Policy, discount: float | None, window: int | None) -> None:
+    number: int
+    arm: int
+    reward: float
+    added: tuple[float, ...]
+
+
+class Law(NamedTuple):
+    """The probabilities of some arms in one state, and their running sums."""
+
+    members: I64
+    chance: F64
+    heights: F64
+    forced: bool
+    """Whether one of them must be pulled first; which, depends on what is waiting."""
+
+
+class Arms:
+    """Pulls, means and spreads of all arms, and what the policy remembers besides; arms are known by their index.
+
+    With ``discount`` every reward multiplies what was known before it: pulls, spreads and columns. With ``window`` only
+    the last so many rewards count. The round that formulas see is one more than the pulls that count (Garivier and
+    Moulines, On upper-confidence bound policies for switching bandit problems, 2011).
+    """
+
+    def __init__(self, policy: Policy, discount: float | None = None, window: int | None = None) -> None:
+        if not isinstance(policy, Policy):
+            hint = "; call it with its parameters first" if callable(policy) else ""
+            raise TypeError(f"policy must be a policy such as UCB(C=0.5), got {policy!r}{hint}")
         if discount is not None and window is not None:
             raise ValueError(f"discount and window exclude each other, got {discount} and {window}")
         if discount is not None and not 0 < check_number("discount", discount) < 1:
             raise ValueError(f"discount must be between 0 and 1, got {discount}")
-        if (discount or window) and (policy.columns or policy.estimator != "mean"):
-            name = "discount" if window is None else "window"
-            raise ValueError(f"{name} works on pulls and means, but {policy!r} keeps more of past rewards than that")
         self.policy, self.discount = policy, discount
         self.window = None if window is None else check_count("window", window)
-        self.pulls: F64 = np.zeros(0)
-        self.mean: F64 = np.zeros(0)
-        self.spread: F64 = np.zeros(0)  # Σ (x − mean)²
-        self.memory: dict[str, F64] = {name: np.zeros(0) for name in policy.columns}
+        if discount or window:
+            _check_sums(policy, "discount" if window is None else "window")
+        self.live, self.catoni = live_policy(policy), policy.estimator == "catoni"
+        self.forgets = discount is not None or window is not None
+        self.keeps_rewards = window is not None or (self.forgets and self.catoni)  # one by one, while they count
+        self.remembers = bool(policy.columns)
+        self.count = self.told = 0
+        self.total = 0.0  # pulls that count, all arms together
+        self.table: F64 = np.zeros((MEMORY + len(policy.columns), 0))
         self.robust: list[CatoniEstimator] = []
-        self.recent: deque[tuple[int, float]] = deque()
-        self.forgotten = 0
+        self.recent: deque[Told] = deque()
+        self._scratch: tuple[F64, F64, F64] = (np.empty(0), np.empty(0), np.empty(0))
 
-    def add_arm(self) -> None:
+    def add(self) -> None:
         """One arm more, of which nothing is known."""
-        self.pulls, self.mean, self.spread = (np.append(row, 0.0) for row in (self.pulls, self.mean, self.spread))
-        self.memory = {name: np.append(column, 0.0) for name, column in self.memory.items()}
-        if self.policy.estimator == "catoni":
+        rows, room = self.table.shape
+        if self.count == room:
+            self.table = np.hstack([self.table, np.zeros((rows, max(8, room)))])
+        self.count += 1
+        if self.catoni and not self.forgets:
             self.robust.append(CatoniEstimator(self.policy.values["C"]))
+
+    # Learning.
 
     def learn(self, arm: int, reward: float, propensity: float) -> None:
         """Take a reward of an arm, which was chosen with ``propensity``."""
-        t = self.rounds + 1
-        if self.discount is not None:
-            self.pulls *= self.discount
-            self.spread *= self.discount
-        self.pulls[arm] += 1
-        step = reward - self.mean[arm]
-        self.mean[arm] += step / self.pulls[arm]
-        self.spread[arm] += step * (reward - self.mean[arm])
+        t = self.total + 1
+        count_reward(self.table, arm, reward, self.discount or 1.0)
+        self.told += 1
+        self.total = self.total * (self.discount or 1.0) + 1
         if self.robust:
             self.robust[arm].push(reward)
-        if self.window is not None:
-            self.recent.append((arm, reward))
-            if len(self.recent) > self.window:
-                self._forget()
-        if self.memory:
-            known = {name: float(column[arm]) for name, column in self.memory.items()}
-            state = (int(self.pulls[arm]), self.estimate[arm], reward, known, self.pulls.size, propensity)
-            for name, value in self.policy.learned(t, *state).items():
-                self.memory[name][arm] = value
+            self.table[MEAN, arm] = self.robust[arm].value
+        before = self.table[MEMORY:, arm].tolist() if self.keeps_rewards else []
+        if self.remembers:
+            self.live.lesson(t, self.table, arm, reward, propensity, float(self.count), self.live.numbers)
+        if self.keeps_rewards:
+            added = (self.table[MEMORY:, arm] - before).tolist()
+            self.recent.append(Told(self.told, arm, reward, tuple(added)))
+            self._forget()
 
     def _forget(self) -> None:
-        """Leave the oldest reward out; once in a window all is computed anew, so that no rounding adds up."""
-        arm, reward = self.recent.popleft()
-        self.forgotten += 1
-        n = self.pulls[arm] - 1
-        before = self.mean[arm]
-        self.pulls[arm] = n
-        self.mean[arm] = before - (reward - before) / n if n else 0.0
-        self.spread[arm] = max(0.0, self.spread[arm] - (reward - before) * (reward - self.mean[arm])) if n else 0.0
-        if self.forgotten % len(self.recent) == 0:
-            self._count_again()
+        """Leave out what counts no more; once in a window all is summed anew, so that no rounding adds up."""
+        while self.discount is not None and self._weight(self.recent[0]) < FORGOTTEN:
+            self.recent.popleft()
+        if self.window is not None and len(self.recent) > self.window:
+            oldest = self.recent.popleft()
+            leave_out(self.table, oldest.arm, oldest.reward, np.array(oldest.added))
+            self.total -= 1
+            if self.told % self.window == 0:
+                self._sum_again()
 
-    def _count_again(self) -> None:
-        arms, rewards = (np.array(column) for column in zip(*self.recent, strict=True))
-        for arm in range(self.pulls.size):
-            own = rewards[arms == arm]
-            self.pulls[arm], self.mean[arm] = own.size, own.mean() if own.size else 0.0
-            self.spread[arm] = ((own - self.mean[arm]) ** 2).sum()
+    def _weight(self, old: Told) -> float:
+        return 1.0 if self.discount is None else self.discount ** (self.told - old.number)
 
-    @property
-    def rounds(self) -> int:
-        """The rewards that count, all arms together; rounded, if they are discounted."""
-        return round(float(self.pulls.sum()))
+    def _sum_again(self) -> None:
+        self.table[:] = 0.0
+        for _, arm, reward, added in self.recent:
+            count_reward(self.table, arm, reward, 1.0)
+            self.table[MEMORY:, arm] += added
 
-    @property
-    def estimate(self) -> F64:
-        """The estimate of each arm's mean."""
-        if self.robust:
-            return np.array([one.value if one.count else 0.0 for one in self.robust])
-        return self.mean
+    def _estimate_again(self) -> None:
+        """Catoni's estimates of rewards that cease to count, by the sum as it is printed; a pass over all of them."""
+        C, numbers = self.policy.values["C"], np.array([told[:3] for told in self.recent]).reshape(-1, 3)
+        arms, rewards = numbers[:, 1].astype(int), numbers[:, 2]
+        weights = (self.discount or 1.0) ** (self.told - numbers[:, 0])
+        scale = np.sqrt(np.bincount(arms, weights, self.table.shape[1]))
+        terms = weights * psi(rewards / (C * scale[arms]))
+        sums = np.bincount(arms, terms, self.table.shape[1])
+        self.table[MEAN] = C * np.divide(sums, scale, out=np.zeros(scale.size), where=scale > 0)
 
-    @property
-    def counted(self) -> F64:
-        """The pulls; an arm whose rewards are as good as forgotten has none."""
-        return np.where(self.pulls < FORGOTTEN, 0.0, self.pulls)
+    # Deciding.
 
-    def half_width(self) -> F64:
-        """Half of a 95% interval of each mean, by the normal law; infinite below two pulls."""
-        enough = self.pulls > 1
-        variance = np.divide(self.spread, self.pulls - 1, out=np.full(self.pulls.size, np.inf), where=enough)
-        return np.asarray(1.96 * np.sqrt(np.divide(variance, self.pulls, out=variance, where=enough)))
+    def law(self, members: I64, waiting: Sequence[int], floor: float = 0.0) -> Law:
+        """The exact probability of each of some arms, ``floor`` at least.
+
+        An arm that must be pulled before the policy's formulas can be used goes first, of several the one for which
+        least is waiting.
+        """
+        count = members.size
+        if count != self._scratch[0].size:
+            self._scratch = np.empty(count), np.empty(count), np.empty(count)
+        first, second, explored = self._scratch
+        if self.catoni and self.forgets:
+            self._estimate_again()
+        chance, heights = np.empty(count), np.empty(count)
+        free = self.live.law(self.total + 1, self.table, members, self.live.numbers, first, second, explored)
+        if free:
+            found = self.live.chances(first, second, chance)
+            if found <= 0:
+                self._complain(found, first, second)
+        else:
+            unknown = [i for i, arm in enumerate(members.tolist()) if self.table[PULLS, arm] < FORGOTTEN]
+            chance[:] = explored[:] = 0.0
+            chance[min(unknown, key=lambda i: waiting[int(members[i])])] = 1.0
+        if not mix(chance, explored, floor, heights):
+            raise ValueError(f"{self.policy!r}: what it explores are not probabilities: {explored.tolist()}")
+        return Law(members, chance, heights, not free)
+
+    def _complain(self, found: int, first: F64, second: F64) -> None:
+        try:
+            check(self.policy.stated_law[0], found, first, second)
+        except ValueError as error:
+            raise ValueError(f"{self.policy!r}: the scores have no law in this state: {error}") from None
+
+    # What is known.
+
+    def row(self, which: int) -> F64:
+        """A row of the table."""
+        return self.table[which, : self.count]
+
+    def half_widths(self) -> F64:
+        """Half of a 95% interval of each mean, by the normal law; infinite where nothing is known.
+
+        An arm's variance leans on that of all arms by the weight of one reward: three equal rewards would have none.
+        """
+        pulls, spread = self.row(PULLS), self.row(SPREAD)
+        seen = pulls > FORGOTTEN
+        free = np.maximum(pulls - 1, 0.0)
+        common = spread.sum() / free.sum() if free.sum() > 0 else np.inf
+        variance = (spread + common) / (free + 1)
+        squares = np.divide(variance, pulls, out=np.full(pulls.size, np.inf), where=seen)
+        return np.asarray(1.96 * np.sqrt(squares))
 
     def to_json(self) -> dict[str, Any]:
         """All of it as plain data."""
         return {
-            "pulls": self.pulls.tolist(),
-            "mean": self.mean.tolist(),
-            "spread": self.spread.tolist(),
-            "memory": {name: column.tolist() for name, column in self.memory.items()},
+            "told": self.told,
+            "total": self.total,
+            "table": self.table[:, : self.count].tolist(),
             "robust": [one.to_json() for one in self.robust],
-            "recent": [[arm, reward] for arm, reward in self.recent],
-            "forgotten": self.forgotten,
+            "recent": [[*told[:3], *told.added] for told in self.recent],
         }
 
-    def restore(self, state: Mapping[str, Any], arms: int) -> None:
-        """Take what `to_json` gave, after a look at all of it."""
-        rows = {name: check_row(name, state[name], arms) for name in ("pulls", "mean", "spread")}
-        memory = {name: check_row(f"memory[{name!r}]", state["memory"][name], arms) for name in self.memory}
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take what `to_json` gave, of as many arms as there are, after a look at all of it."""
+        told, total = check_count("told", state["told"], least=0), check_number("total", state["total"])
+        rows = state["table"]
+        if not isinstance(rows, list) or len(rows) != self.table.shape[0]:
+            raise ValueError(f"table must have {self.table.shape[0]} rows, got {rows!r:.60}")
+        table = np.array([check_row("table", row, self.count) for row in rows])
+        if (table[[PULLS, SPREAD]] < 0).any() or not abs(table[PULLS].sum() - total) <= 1e-6 * total:
+            raise ValueError(f"pulls and spreads must not be negative, and the pulls must be {total} in all")
         robust = [CatoniEstimator.from_json(one) for one in state["robust"]]
-        recent = [(int(arm), check_number("reward", reward)) for arm, reward in state["recent"]]
-        if set(state["memory"]) != set(memory) or len(robust) != (arms if self.policy.estimator == "catoni" else 0):
-            raise ValueError(f"memory must be that of {self.policy!r}, got {list(state['memory'])}")
-        if (rows["pulls"] < 0).any() or (rows["spread"] < 0).any():
-            raise ValueError("pulls and spread must not be negative")
-        if len(recent) > (self.window or 0) or any(not 0 <= arm < arms for arm, _ in recent):
-            raise ValueError(f"recent must be at most {self.window} rewards of known arms, got {len(recent)}")
-        self.pulls, self.mean, self.spread, self.memory = rows["pulls"], rows["mean"], rows["spread"], memory
-        self.robust, self.recent = robust, deque(recent)
-        self.forgotten = check_count("forgotten", state["forgotten"], least=0)
+        if [one.count for one in robust] != table[PULLS].tolist()[: len(self.robust)]:
+            raise ValueError(f"robust must have an estimator for each of {len(self.robust)} arms, of as many rewards")
+        recent = [self._told_from(one, told) for one in state["recent"]]
+        if len(recent) > (self.window or math.inf if self.keeps_rewards else 0):
+            raise ValueError(f"recent must be at most {self.window or 0} rewards, got {len(recent)}")
+        self.told, self.total, self.robust, self.recent = told, total, robust, deque(recent)
+        self.table[:, : self.count] = table
+
+    def _told_from(self, row: Any, told: int) -> Told:
+        number, arm, reward, *added = row
+        if check_count("arm", arm, least=0) >= self.count or check_count("number", number) > told:
+            raise ValueError(f"recent must be rewards of known arms up to number {told}, got {row!r:.60}")
+        numbers = tuple(check_number("recent", value) for value in added)
+        if len(numbers) != len(self.policy.columns):
+            raise ValueError(f"recent must have what each column gained, got {row!r:.60}")
+        return Told(number, arm, check_reward(reward), numbers)
+
+
+def check_reward(reward: Any) -> float:
+    """``reward`` as a number of which the square is finite by far; true and false are 1 and 0."""
+    if type(reward) is float and -LARGEST <= reward <= LARGEST:  # by far the most, and the questions below cost time
+        return reward
+    if isinstance(reward, bool | np.bool_):
+        return float(reward)
+    number = check_number("reward", reward)
+    if abs(number) > LARGEST:
+        raise ValueError(f"reward must be at most {LARGEST:g} in size, got {number}")
+    return number
 
 
 def check_row(name: str, values: Any, arms: int) -> F64:
     """A finite number for each arm."""
     if not isinstance(values, list) or len(values) != arms:
-        raise ValueError(f"{name} must be a list of {arms} numbers, got {values!r:.60}")
+        raise ValueError(f"{name} must have lists of {arms} numbers, got {values!r:.60}")
     return np.array([check_number(name, value) for value in values], dtype=float)
+
+
+def _check_sums(policy: Policy, name: str) -> None:
+    """Raise if a column is not a sum of what each reward adds to it: of a sum alone a part can be taken away."""
+    known = {"t": 9.0, "pulls": 3.0, "mean": 0.5, "arms": 2.0, "reward": 0.5, "probability": 0.5}
+    for column, lesson in policy.learn.items():
+        inputs = known | dict.fromkeys(policy.columns, 0.5) | {column: Shifted()}
+        if not keeps_form(lambda lesson=lesson, inputs=inputs: lesson.evaluate(inputs), Shifted):  # type: ignore[misc]
+            raise ValueError(f"{name} is for statistics that are sums, which the {column!r} of {policy!r} is not")
+
+
+@jit
+def count_reward(table: F64, arm: int, reward: float, discount: float) -> None:
+    """Count a reward: Welford's recurrences, the mean compensated, for rewards such as 10¹² ± 1."""
+    if discount < 1.0:
+        for k in range(table.shape[1]):
+            table[PULLS, k] *= discount
+            table[SPREAD, k] *= discount
+        table[MEMORY:] *= discount
+    n = table[PULLS, arm] + 1.0
+    step = (reward - table[PLAIN, arm]) - table[LOST, arm]
+    mean, lost = two_sum(table[PLAIN, arm], table[LOST, arm] + step / n)
+    table[PULLS, arm], table[MEAN, arm] = n, mean
+    table[PLAIN, arm], table[LOST, arm] = mean, lost
+    table[SPREAD, arm] += step * ((reward - mean) - lost)
+
+
+@jit
+def leave_out(table: F64, arm: int, reward: float, added: F64) -> None:
+    """The same backwards."""
+    n = table[PULLS, arm] - 1.0
+    step = (reward - table[PLAIN, arm]) - table[LOST, arm]
+    mean, lost = two_sum(table[PLAIN, arm], table[LOST, arm] - step / n) if n > 0.0 else (0.0, 0.0)
+    spread = table[SPREAD, arm] - step * ((reward - mean) - lost)
+    table[PULLS, arm], table[MEAN, arm] = n, mean
+    table[PLAIN, arm], table[LOST, arm] = mean, lost
+    table[SPREAD, arm] = max(spread, 0.0) if n > 1.0 else 0.0
+    for column in range(added.size):
+        table[MEMORY + column, arm] -= added[column]
+
+
+@jit
+def mix(chance: F64, explored: F64, floor: float, heights: F64) -> bool:
+    """Put exploration and then the floor beneath the probabilities, and sum them up; false if there are none such."""
+    total = 0.0
+    for i in range(chance.size):
+        if not explored[i] >= 0.0:
+            return False
+        total += explored[i]
+    if total > 1.0 + 1e-9:
+        return False
+    height = 0.0
+    for i in range(chance.size):
+        own = explored[i] + max(1.0 - total, 0.0) * chance[i]
+        chance[i] = floor + (1.0 - chance.size * floor) * own
+        height += chance[i]
+        heights[i] = height
+    for i in range(chance.size):
+        chance[i] /= height  # which is 1 but for rounding
+        heights[i] /= height
+    return True
+
+
+@jit
+def draw(chance: F64, heights: F64, u: float) -> int:
+    """The place at which the running sums pass u, which is below 1; never one of probability zero."""
+    place = min(int(np.searchsorted(heights, u, side="right")), chance.size - 1)
+    while chance[place] == 0.0:  # beyond the last sum, if rounding left that below 1
+        place -= 1
+    return place

@@ -3,36 +3,39 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
-from rightarm.arms import F64, Decision, Statistics
+from rightarm.arms import Arms, Decision, Law, check_reward, draw
+from rightarm.extras import polars_for
 from rightarm.formula import check_count, check_number, from_specification
+from rightarm.logs import LogWriter, answer_event, check_arm_name, check_propensity
+from rightarm.policies.live import MEAN, PLAIN, PULLS
 from rightarm.policies.policy import Policy
 
 if TYPE_CHECKING:
     import polars
 
-VERSION = 1
+FORMAT, VERSION = "rightarm bandit", 1
 REMEMBERED = 100_000  # answered decisions whose reward is remembered, to notice one that is told twice
 
-Answer = tuple["Decision | int", float]
+Answer = tuple[Decision | int, float]
 
 
-class Pending(NamedTuple):
-    """A decision that waits for its reward."""
+class Waiting(NamedTuple):
+    """A decision that waits for its reward: the index of its arm, and when it was made."""
 
+    decision: Decision
     arm: int
-    propensity: float
-    round: int
-    version: int
     time: float
 
 
@@ -44,10 +47,13 @@ class Bandit:
     - ``discount`` or ``window``: for worlds that change. Rewards count the less the older they are, by this factor for
       every later reward, or only the last so many count.
     - ``seed``: the same seed and the same answers give the same decisions.
-    - ``clock``: seconds since some fixed time, for `expire`.
+    - ``log``: a path, or a `LogWriter`, to which every decision and every reward is written before it counts.
+    - ``clock``: seconds since 1970, for `expire` and the log.
 
     An arm is drawn from the exact probabilities of the moment, so the propensity is that of the choice by construction.
-    All methods may be called from several threads.
+    While an arm has no reward, a policy that looks at means pulls it first; of several such arms, that for which the
+    fewest decisions wait. All methods may be called from several threads. A pending decision takes some 400 bytes; the
+    rewards of the last 100,000 answered ones are remembered, 30 MB at most, to notice what is told twice.
 
     >>> import rightarm as ra
     >>> bandit = ra.Bandit(["red", "green"], ra.Boltzmann(0.25), seed=1)
@@ -56,6 +62,10 @@ class Bandit:
     ('red', 1.0)
     >>> bandit.tell(decision, 1.0)
     True
+    >>> bandit.tell(arm="green", reward=0.5)
+    True
+    >>> bandit.ask()
+    Decision(id=2, arm='red', propensity=0.8807970779778823, round=3, version=4)
     """
 
     def __init__(
@@ -67,28 +77,44 @@ class Bandit:
         floor: float = 0.0,
         discount: float | None = None,
         window: int | None = None,
+        log: LogWriter | str | os.PathLike[str] | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        if not isinstance(policy, Policy):
-            hint = "; call it with its parameters first" if callable(policy) else ""
-            raise TypeError(f"policy must be a policy such as UCB(C=0.5), got {policy!r}{hint}")
-        self.policy, self.clock = policy, clock
+        if isinstance(arms, str | bytes):
+            raise TypeError(f"arms must be several names, got the text {arms!r}")
+        self.known = Arms(policy, discount, window)
         self.floor = check_number("floor", floor)
+        if self.floor < 0:
+            raise ValueError(f"floor must not be negative, got {self.floor}")
         self.random = np.random.default_rng(seed if seed is None else check_count("seed", seed, least=0))
-        self.known = Statistics(policy, discount, window)
-        self.names: list[Hashable] = []
-        self.active: list[bool] = []
-        self.index: dict[Hashable, int] = {}
+        self.clock = clock
+        self.log: LogWriter | None = None
         self.version, self.next_id = 0, 1
-        self.pending: dict[int, Pending] = {}
+        self.names: list[Hashable] = []
+        self.index: dict[Hashable, int] = {}
+        self.active: list[bool] = []
         self.waiting: list[int] = []  # pending decisions of each arm
+        self.pending: dict[int, Waiting] = {}
         self.answered: OrderedDict[int, float | None] = OrderedDict()
-        self._current: tuple[list[int], F64] | None = None  # arms and probabilities, until the state changes
+        self._law: Law | None = None  # of all arms, until the state changes
         self._lock = threading.RLock()
         for arm in arms:
             self.add_arm(arm)
         if not self.names:
             raise ValueError("arms must name at least one arm, got none")
+        if log is not None:
+            self._write_to(log)
+
+    @property
+    def policy(self) -> Policy:
+        """The policy that decides."""
+        return self.known.policy
+
+    def _write_to(self, log: LogWriter | str | os.PathLike[str]) -> None:
+        for name in self.names:
+            check_arm_name("arms", name)
+        self.log = log if isinstance(log, LogWriter) else LogWriter(log)
+        self.next_id = max(self.next_id, 1 + (self.log.last_id or 0))
 
     # Decisions.
 
@@ -103,54 +129,65 @@ class Bandit:
         """
         count = 1 if size is None else check_count("size", size)
         with self._lock:
-            made = [self._decide(self._choosable(among)) for _ in range(count)]
+            members = None if among is None else self._chosen(among)
+            if size is None and self.log is None:
+                return self._decide(members)
+            made = [self._decide(members) for _ in range(count)]
+            if self.log is not None:
+                self._log_decisions(self.log, made, members)
         return made[0] if size is None else made
 
-    def _decide(self, choosable: list[int] | None) -> Decision:
-        arms, probabilities = self._law(choosable)
-        place = int(np.searchsorted(np.cumsum(probabilities), self.random.random() * probabilities.sum(), side="right"))
-        place = min(place, len(arms) - 1)
-        while not probabilities[place]:  # rounding at the end of the sum
-            place -= 1
-        arm, propensity = arms[place], float(probabilities[place])
-        number, self.next_id = self.next_id, self.next_id + 1
-        self.pending[number] = Pending(arm, propensity, self.known.rounds + 1, self.version, self.clock())
-        self.waiting[arm] += 1
-        if self.known.pulls[arm] == 0:  # which arm goes first depends on what is waiting
-            self._current = None
-        return Decision(number, self.names[arm], propensity, self.known.rounds + 1, self.version)
+    def _decide(self, members: list[int] | None) -> Decision:
+        law = self._law_of(members)
+        place = draw(law.chance, law.heights, self.random.random())
+        arm = law.members.item(place)
+        decision = Decision(self.next_id, self.names[arm], law.chance.item(place), self.known.told + 1, self.version)
+        self.next_id += 1
+        self.pending[decision.id] = Waiting(decision, arm, self.clock())
+        self._wait(arm, 1)
+        return decision
 
-    def _choosable(self, among: Iterable[Hashable] | None) -> list[int] | None:
-        if among is None:
-            return None
+    def _wait(self, arm: int, more: int) -> None:
+        self.waiting[arm] += more
+        if self._law is not None and self._law.forced:
+            self._law = None
+
+    def _log_decisions(self, log: LogWriter, made: list[Decision], members: list[int] | None) -> None:
+        """Write decisions to the log, or unmake them."""
+        some = self._all.tolist() if members is None else members
+        among = {"among": [self.names[i] for i in some]}
+        try:
+            log.write(
+                [
+                    {"event": "decision", **decision._asdict(), "time": self.pending[decision.id].time} | among
+                    for decision in made
+                ]
+            )
+        except BaseException:
+            for decision in made:
+                self._wait(self.pending.pop(decision.id).arm, -1)
+            self.next_id = made[0].id
+            raise
+
+    def _chosen(self, among: Iterable[Hashable]) -> list[int]:
+        if isinstance(among, str | bytes):
+            raise TypeError(f"among must be several arms, got the text {among!r}")
         chosen = sorted({self._known_arm("among", arm) for arm in among})
         retired = [self.names[i] for i in chosen if not self.active[i]]
         if retired or not chosen:
             raise ValueError(f"among must be arms that are not retired, got {retired if retired else 'none'}")
         return chosen
 
-    def _law(self, choosable: list[int] | None) -> tuple[list[int], F64]:
-        """The arms that can be chosen and the probability of each."""
-        if choosable is None and self._current is not None:
-            return self._current
-        arms = [i for i, active in enumerate(self.active) if active] if choosable is None else choosable
-        if not arms:
+    def _law_of(self, members: list[int] | None) -> Law:
+        if members is None and self._law is not None:
+            return self._law
+        arms = self._all if members is None else np.array(members)
+        if not arms.size:
             raise ValueError("every arm is retired; restore or add one")
-        if self.floor * len(arms) > 1:
-            raise ValueError(f"floor must be at most 1/{len(arms)} for {len(arms)} arms, got {self.floor}")
-        law = arms, self.floor + (1 - self.floor * len(arms)) * self._by_policy(arms)
-        if choosable is None:
-            self._current = law
+        law = self.known.law(arms, self.waiting, self.floor)
+        if members is None:
+            self._law = law
         return law
-
-    def _by_policy(self, arms: list[int]) -> F64:
-        """The policy's own probabilities; an arm never pulled goes first, of those the one for which least waits."""
-        pulls = self.known.counted[arms]
-        if self.policy.needs_pulls and not pulls.all():
-            waiting = np.where(pulls == 0, np.array(self.waiting)[arms], np.inf)
-            return 1.0 * (np.arange(len(arms)) == waiting.argmin())
-        memory = {name: column[arms] for name, column in self.known.memory.items()}
-        return self.policy.probabilities(self.known.rounds + 1, pulls, self.known.estimate[arms], memory or None)
 
     # Rewards.
 
@@ -165,7 +202,7 @@ class Bandit:
         decision: Decision | int | Iterable[Answer] | None = None,
         reward: float | None = None,
         *,
-        arm: Hashable = None,
+        arm: Hashable = ...,
     ) -> bool | list[bool]:
         """Learn the reward of a decision (or of its id), of a batch of pairs of both, or of an arm without a decision.
 
@@ -173,42 +210,52 @@ class Bandit:
         an error. Of a batch either all is taken or, if something is wrong, nothing.
         """
         with self._lock:
+            if (decision is None) == (arm is ...):
+                raise TypeError(f"tell takes either a decision or arm=, got {decision!r} and arm={arm!r}")
             if decision is None:
-                return self._tell_arm(arm, reward)
-            if arm is not None:
-                raise TypeError(f"tell takes a decision or an arm, got {decision!r} and arm={arm!r}")
+                self._observe(self._known_arm("arm", arm), check_reward(reward))
+                return True
             if isinstance(decision, Decision | int):
-                return self._tell_all([(decision, reward)])[0]
+                return self._tell_one(decision, reward)
             if reward is not None:
                 raise TypeError(f"a batch is pairs of decision and reward, got reward={reward!r} besides")
-            return self._tell_all(list(decision))
+            return self._tell(decision)
 
-    def _tell_arm(self, arm: Hashable, reward: Any) -> bool:
-        index, value = self._known_arm("arm", arm), check_number("reward", reward)
-        self._learn(index, value, 1.0)
-        return True
+    def _observe(self, arm: int, reward: float) -> None:
+        if self.log is not None:
+            self.log.write([{"event": "observation", "arm": self.names[arm], "reward": reward, "time": self.clock()}])
+        self._learn(arm, reward, 1.0)
 
-    def _tell_all(self, answers: Sequence[tuple[Any, Any]]) -> list[bool]:
+    def _tell_one(self, decision: Decision | int, reward: Any) -> bool:
+        number, value = self._known_id(decision), check_reward(reward)
+        fresh = number in self.pending
+        if fresh:
+            self._answer({number: value})
+        else:
+            self._check_again(number, self.answered[number], value)
+        return fresh
+
+    def _tell(self, answers: Iterable[Any]) -> list[bool]:
         fresh: dict[int, float] = {}
         told = []
         for answer in answers:
-            decision, reward = answer
-            number, value = self._known_id(decision), check_number("reward", reward)
-            before = (
-                fresh.get(number) if number in fresh else self.answered.get(number) if number in self.answered else None
-            )
-            if number in self.pending and number not in fresh:
+            try:
+                decision, reward = answer
+            except (TypeError, ValueError):
+                raise TypeError(f"a batch is pairs of decision and reward, got {answer!r}") from None
+            number, value = self._known_id(decision), check_reward(reward)
+            told.append(number in self.pending and number not in fresh)
+            if told[-1]:
                 fresh[number] = value
-                told.append(True)
-            elif before != value:
-                was = "cancelled or expired" if before is None else f"told the reward {before}"
-                raise ValueError(f"decision {number} was {was} before, got the reward {value}")
             else:
-                told.append(False)
-        for number, value in fresh.items():
-            waiting = self._close(number, value)
-            self._learn(waiting.arm, value, waiting.propensity)
+                self._check_again(number, fresh.get(number, self.answered.get(number)), value)
+        self._answer(fresh)
         return told
+
+    def _check_again(self, number: int, before: float | None, value: float) -> None:
+        if before != value:
+            was = "cancelled or expired" if before is None else f"told the reward {before}"
+            raise ValueError(f"decision {number} was {was} before, got the reward {value}")
 
     def _known_id(self, decision: Any) -> int:
         number = decision.id if isinstance(decision, Decision) else decision
@@ -220,57 +267,65 @@ class Bandit:
             raise ValueError(f"decision {number} was answered so long ago that its reward is not remembered")
         raise ValueError(f"decision {number} was never made here")
 
-    def _close(self, number: int, reward: float | None) -> Pending:
-        waiting = self.pending.pop(number)
-        self.waiting[waiting.arm] -= 1
-        self.answered[number] = reward
-        if len(self.answered) > REMEMBERED:
+    def _answer(self, rewards: Mapping[int, float | None]) -> None:
+        """Close pending decisions, with their rewards or, where that is None, without."""
+        if self.log is not None and rewards:
+            now = self.clock()
+            self.log.write([answer_event(number, reward, now) for number, reward in rewards.items()])
+        for number, reward in rewards.items():
+            waiting = self.pending.pop(number)
+            self.answered[number] = reward
+            if reward is not None:
+                self._learn(waiting.arm, reward, waiting.decision.propensity)
+            self._wait(waiting.arm, -1)
+        while len(self.answered) > REMEMBERED:
             self.answered.popitem(last=False)
-        self._current = None
-        return waiting
 
     def _learn(self, arm: int, reward: float, propensity: float) -> None:
         self.known.learn(arm, reward, propensity)
-        self.version += 1
-        self._current = None
+        self._changed()
 
     def cancel(self, decision: Decision | int) -> bool:
         """Forget a decision that will have no reward; False if it waits for none any more."""
         with self._lock:
             number = self._known_id(decision)
-            if number not in self.pending:
-                return False
-            self._close(number, None)
-            return True
+            waits = number in self.pending
+            if waits:
+                self._answer({number: None})
+            return waits
 
     def expire(self, older_than: float | timedelta, reward: float | None = None) -> int:
         """Cancel all decisions that have waited longer than so many seconds, or give them ``reward``; says how many."""
         seconds = older_than.total_seconds() if isinstance(older_than, timedelta) else older_than
-        limit = self.clock() - check_number("older_than", seconds)
-        value = None if reward is None else check_number("reward", reward)
+        if check_number("older_than", seconds) < 0:
+            raise ValueError(f"older_than must not be negative, got {older_than}")
+        value = None if reward is None else check_reward(reward)
         with self._lock:
+            limit = self.clock() - seconds
             late = [number for number, waiting in self.pending.items() if waiting.time < limit]
-            for number in late:
-                waiting = self._close(number, value)
-                if value is not None:
-                    self._learn(waiting.arm, value, waiting.propensity)
+            self._answer(dict.fromkeys(late, value))
             return len(late)
 
     # Arms.
 
     def add_arm(self, arm: Hashable) -> None:
-        """One arm more; if the policy looks at pulls, it goes first."""
+        """One arm more; if the policy looks at means, it goes first."""
         with self._lock:
             if arm in self.index:
-                raise ValueError(f"the arm {arm!r} is there already")
-            if self.floor * (sum(self.active) + 1) > 1:
-                raise ValueError(f"floor must be at most 1/{sum(self.active) + 1} for one arm more, got {self.floor}")
+                raise ValueError(f"arms must differ, got {arm!r} again")
+            if self.log is not None:
+                check_arm_name("arm", arm)
+            self._check_floor(sum(self.active) + 1)
             self.index[arm] = len(self.names)
             self.names.append(arm)
             self.active.append(True)
             self.waiting.append(0)
-            self.known.add_arm()
-            self._changed()
+            self.known.add()
+            self._arms_changed()
+
+    def _check_floor(self, arms: int) -> None:
+        if self.floor * arms > 1 + 1e-12:
+            raise ValueError(f"floor must be at most 1/{arms} for {arms} arms, got {self.floor}")
 
     def retire_arm(self, arm: Hashable) -> None:
         """Choose an arm no more; what is pending for it is still learned."""
@@ -282,17 +337,26 @@ class Bandit:
 
     def _set_active(self, arm: Hashable, active: bool) -> None:
         with self._lock:
-            self.active[self._known_arm("arm", arm)] = active
-            self._changed()
+            index = self._known_arm("arm", arm)
+            if self.active[index] != active:
+                self._check_floor(sum(self.active) + active)
+                self.active[index] = active
+                self._arms_changed()
+
+    def _arms_changed(self) -> None:
+        self._all = np.flatnonzero(self.active)
+        self._changed()
 
     def _changed(self) -> None:
         self.version += 1
-        self._current = None
+        self._law = None
 
     def _known_arm(self, name: str, arm: Hashable) -> int:
-        if arm not in self.index:
-            raise ValueError(f"{name} must be one of {', '.join(map(repr, self.names))}, got {arm!r}")
-        return self.index[arm]
+        try:
+            return self.index[arm]
+        except (KeyError, TypeError):
+            known = ", ".join(map(repr, self.names[:20])) + (", ..." if len(self.names) > 20 else "")
+            raise ValueError(f"{name} must be one of {known}, got {arm!r}") from None
 
     @property
     def arms(self) -> list[Hashable]:
@@ -304,26 +368,27 @@ class Bandit:
     def probabilities(self, *, among: Iterable[Hashable] | None = None) -> dict[Hashable, float]:
         """The probability of every arm in the next decision."""
         with self._lock:
-            arms, probabilities = self._law(self._choosable(among))
-            return {self.names[i]: float(p) for i, p in zip(arms, probabilities, strict=True)}
+            law = self._law_of(None if among is None else self._chosen(among))
+            return {self.names[i]: p for i, p in zip(law.members.tolist(), law.chance.tolist(), strict=True)}
 
     def table(self) -> list[dict[str, Any]]:
         """For every arm: pulls, estimate, a 95% interval of the mean, share of pulls, probability now, what is pending.
 
-        The interval is the normal one; under adaptive choice it is a guide, not a guarantee.
+        The interval is about the plain mean, by the normal law. Where a policy chose what to look at it is a guide, not
+        a guarantee; `evaluate` has intervals that hold.
         """
         with self._lock:
             now = self.probabilities() if any(self.active) else {}
-            known, half = self.known, self.known.half_width()
-            total = known.pulls.sum()
+            pulls, means, plain = (self.known.row(which).tolist() for which in (PULLS, MEAN, PLAIN))
+            halves, total = self.known.half_widths().tolist(), self.known.total
             return [
                 {
                     "arm": name,
-                    "pulls": float(known.pulls[i]),
-                    "estimate": float(known.estimate[i]) if known.pulls[i] else None,
-                    "low": float(known.mean[i] - half[i]) if np.isfinite(half[i]) else None,
-                    "high": float(known.mean[i] + half[i]) if np.isfinite(half[i]) else None,
-                    "share": float(known.pulls[i] / total) if total else 0.0,
+                    "pulls": pulls[i],
+                    "estimate": means[i] if pulls[i] else None,
+                    "low": plain[i] - halves[i] if halves[i] < np.inf else None,
+                    "high": plain[i] + halves[i] if halves[i] < np.inf else None,
+                    "share": pulls[i] / total if total else 0.0,
                     "probability": now.get(name, 0.0),
                     "pending": self.waiting[i],
                     "retired": not self.active[i],
@@ -333,14 +398,12 @@ class Bandit:
 
     def summary(self) -> polars.DataFrame:
         """`table` as a Polars frame."""
-        from rightarm.extras import polars_for
-
         rows = [row | {"arm": str(row["arm"])} for row in self.table()]
         frame: polars.DataFrame = polars_for("summary()").DataFrame(rows, infer_schema_length=None)
         return frame
 
     def __str__(self) -> str:
-        head = f"{self.policy}, {self.known.rounds:,} rewards, {len(self.pending):,} pending"
+        head = f"{self.policy}, {self.known.told:,} rewards, {len(self.pending):,} pending"
         rows = [f"{'arm':<20} {'pulls':>10} {'estimate':>10} {'95% interval':>23} {'share':>7} {'probability':>12}"]
         for row in self.table():
             interval = "" if row["low"] is None else f"{row['low']:.4g} to {row['high']:.4g}"
@@ -352,15 +415,32 @@ class Bandit:
         return "\n".join([head, *rows])
 
     def __repr__(self) -> str:
-        return f"<Bandit: {self.policy}, {len(self.names)} arms, {self.known.rounds:,} rewards>"
+        return f"<Bandit: {self.policy}, {len(self.names)} arms, {self.known.told:,} rewards>"
+
+    def plot(self, path: str | os.PathLike[str], *, title: str | None = None) -> Path:
+        """Draw every arm's estimate with its interval, its share of the pulls and its probability now.
+
+        PNG, SVG or PDF by the path's ending.
+        """
+        from rightarm.bandit_figure import draw_arms
+
+        return draw_arms(self.table(), Path(path), str(self).partition("\n")[0] if title is None else title)
 
     # Its whole state as text.
 
     def to_json(self) -> str:
-        """Everything: statistics, pending decisions, random state; `from_json` makes the same bandit of it."""
+        """Everything: statistics, pending decisions, random state; `from_json` makes the same bandit of it.
+
+        >>> import rightarm as ra
+        >>> bandit = ra.Bandit(["a", "b"], ra.BoltzmannGumbel(C=0.5), seed=7)
+        >>> waiting = bandit.ask(3)
+        >>> same = Bandit.from_json(bandit.to_json())
+        >>> same.tell(waiting[0], 1.0), bandit.tell(waiting[0], 1.0), same.ask() == bandit.ask()
+        (True, True, True)
+        """
         with self._lock:
             state = {
-                "format": "rightarm bandit",
+                "format": FORMAT,
                 "version": VERSION,
                 "policy": self.policy.specification(),
                 "floor": self.floor,
@@ -371,15 +451,23 @@ class Bandit:
                 "state": self.version,
                 "next_id": self.next_id,
                 "statistics": self.known.to_json(),
-                "pending": {str(number): list(waiting) for number, waiting in self.pending.items()},
-                "answered": {str(number): reward for number, reward in self.answered.items()},
+                "pending": [
+                    [w.decision.id, w.arm, w.decision.propensity, w.decision.round, w.decision.version, w.time]
+                    for w in self.pending.values()
+                ],
+                "answered": [list(pair) for pair in self.answered.items()],
                 "random": self.random.bit_generator.state,
             }
         return json.dumps(state, allow_nan=False)
 
     @classmethod
     def from_json(
-        cls, text: str | bytes, *, policy: Policy | None = None, clock: Callable[[], float] = time.time
+        cls,
+        text: str | bytes,
+        *,
+        policy: Policy | None = None,
+        log: LogWriter | str | os.PathLike[str] | None = None,
+        clock: Callable[[], float] = time.time,
     ) -> Bandit:
         """The bandit that `to_json` described; it goes on as the original would have.
 
@@ -387,55 +475,60 @@ class Bandit:
         text from elsewhere never imports anything.
         """
         try:
-            return cls._restored(json.loads(text), policy, clock)
+            made = cls._restored(json.loads(text), policy, clock)
         except (KeyError, TypeError, AttributeError, IndexError, OverflowError, RecursionError) as error:
-            raise ValueError(f"this is not the state of a bandit: {type(error).__name__} {error}") from None
+            raise ValueError(f"this is not the state of a bandit: {type(error).__name__}: {error}") from None
+        if log is not None:
+            made._write_to(log)
+        return made
 
     @classmethod
     def _restored(cls, state: Any, policy: Policy | None, clock: Callable[[], float]) -> Bandit:
-        if not isinstance(state, dict) or state.get("format") != "rightarm bandit":
-            raise ValueError("this is not the state of a bandit")
+        if not isinstance(state, dict) or state.get("format") != FORMAT:
+            raise ValueError(f"this is not the state of a bandit: format must be {FORMAT!r}")
         if state.get("version") != VERSION:
             raise ValueError(f"version must be {VERSION}, got {state.get('version')!r}")
         found = _policy_from(state["policy"]) if policy is None else policy
         if found.specification() != state["policy"]:
             raise ValueError(f"policy must be the one of the state, {state['policy']['formula']}, got {found!r}")
-        names = [_name_from(name) for name in state["arms"]]
+        names = [_name_from(name) for name in _list("arms", state["arms"])]
         settings = {"floor": state["floor"], "discount": state["discount"], "window": state["window"]}
         made = cls(names, found, seed=0, clock=clock, **settings)
-        made.known.restore(state["statistics"], len(names))
-        made.active = [_flag(active) for active in state["active"]]
-        made.version = check_count("state", state["state"], least=0)
+        made.known.restore(state["statistics"])
+        made.active = [_flag(active) for active in _list("active", state["active"])]
+        if len(made.active) != len(names):
+            raise ValueError(f"active must have one value for each of {len(names)} arms, got {len(made.active)}")
         made.next_id = check_count("next_id", state["next_id"])
-        made.pending = {int(number): made._pending_from(waiting) for number, waiting in state["pending"].items()}
-        made.answered = OrderedDict(
-            (int(number), None if reward is None else check_number("reward", reward))
-            for number, reward in state["answered"].items()
-        )
-        made._check_restored()
+        for row in _list("pending", state["pending"]):
+            made._restore_pending(*row)
+        for number, reward in _list("answered", state["answered"]):
+            made._check_new(number)
+            made.answered[number] = None if reward is None else check_reward(reward)
         made.random.bit_generator.state = state["random"]
+        made._arms_changed()
+        made.version = check_count("state", state["state"], least=0)
         return made
 
-    def _pending_from(self, row: Sequence[Any]) -> Pending:
-        arm, propensity, round_, version, asked = row
-        if not 0 < check_number("propensity", propensity) <= 1 + 1e-9:
-            raise ValueError(f"propensity must be between 0 and 1, got {propensity}")
-        index = check_count("arm", arm, least=0)
+    def _restore_pending(self, number: Any, arm: Any, propensity: Any, round: Any, version: Any, asked: Any) -> None:
+        self._check_new(number)
+        index, chance = check_count("arm", arm, least=0), check_propensity("propensity", propensity)
+        counts = check_count("round", round), check_count("version", version, least=0)
         self.waiting[index] += 1
-        return Pending(
-            index,
-            propensity,
-            check_count("round", round_),
-            check_count("version", version, least=0),
-            check_number("time", asked),
-        )
+        decision = Decision(number, self.names[index], chance, *counts)
+        self.pending[number] = Waiting(decision, index, check_number("time", asked))
 
-    def _check_restored(self) -> None:
-        if len(self.active) != len(self.names):
-            raise ValueError(f"active must have one value for each of {len(self.names)} arms, got {len(self.active)}")
-        numbers = [*self.pending, *self.answered]
-        if len(set(numbers)) != len(numbers) or any(not 0 < number < self.next_id for number in numbers):
-            raise ValueError("pending and answered decisions must differ and be below next_id")
+    def _check_new(self, number: Any) -> None:
+        """Raise if it is not the number of a decision that was made, or is there already."""
+        if isinstance(number, bool) or not isinstance(number, int) or not 0 < number < self.next_id:
+            raise ValueError(f"the id of a decision must be a whole number below {self.next_id}, got {number!r}")
+        if number in self.pending or number in self.answered:
+            raise ValueError(f"the ids of decisions must differ, got {number} again")
+
+
+def _list(name: str, value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise ValueError(f"{name} must be a list, got {value!r:.60}")
+    return value
 
 
 def _flag(value: Any) -> bool:

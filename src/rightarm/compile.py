@@ -54,7 +54,7 @@ class Kernel:
         return self.dispatcher
 
     def __call__(self, *arguments: Any) -> Any:
-        return self.compiled(*arguments)
+        return (self.dispatcher or self.compiled)(*arguments)
 
 
 def jit(function: Callable[..., Any]) -> Kernel:
@@ -172,7 +172,7 @@ def _for_numbers(ours: Any, theirs: Any) -> Callable[..., Any]:
     return stand_in
 
 
-_pointers: dict[str, Any] = {}
+_made: dict[str, Any] = {}
 
 
 def pointer(subject: str, template: Callable[..., None], signature: str, **names: Callable[..., Any]) -> Any:
@@ -183,23 +183,32 @@ def pointer(subject: str, template: Callable[..., None], signature: str, **names
     Whoever calls it is compiled once for the signature, whatever formula stands behind it. The machine code is kept
     on disk under a fingerprint of all the code that went in, so an edited formula is never mistaken for the old one.
     """
-    key = fingerprint(template, signature, tuple(sorted(names.items())))
+    return _make("cfunc", subject, template, signature, names)
+
+
+def function(subject: str, template: Callable[..., Any], signature: str, **names: Callable[..., Any]) -> Any:
+    """The same, to be called from Python: an address would take longer to hand over than the work takes."""
+    return _make("njit", subject, template, signature, names)
+
+
+def _make(kind: str, subject: str, template: Callable[..., Any], signature: str, names: dict[str, Any]) -> Any:
+    key = fingerprint(kind, template, signature, tuple(sorted(names.items())))
     with _lock:
-        if key not in _pointers:
+        if key not in _made:
             import numba
 
             special = _copy(template, template.__globals__ | names)
             special.__qualname__ = f"{template.__name__}_{key}"
             function = _with_compiled_names(special, _numpy_for_formulas())
+            made_by = getattr(numba, kind)
             try:
                 with _cache_directory():
-                    made = numba.cfunc(signature, cache=True, error_model=OPTIONS["error_model"])(function)
+                    _made[key] = made_by(signature, cache=True, error_model=OPTIONS["error_model"])(function)
             except numba.core.errors.NumbaError as error:
                 lines = [line.strip() for line in str(error).splitlines() if not line.startswith("Failed in nopython")]
                 reason = " ".join(lines)[:300]
                 raise TypeError(f"{subject} cannot be compiled; it must work on single numbers too: {reason}") from None
-            _pointers[key] = made
-        return _pointers[key]
+        return _made[key]
 
 
 def positional(function: types.FunctionType) -> types.FunctionType:

@@ -39,7 +39,8 @@ def _whole(name: str, value: Any) -> int:
     return value
 
 
-def _arm(name: str, value: Any) -> Arm:
+def check_arm_name(name: str, value: Any) -> Arm:
+    """``value`` as an arm's name that a log can keep."""
     if not isinstance(value, str | int | float | bool):
         raise TypeError(f"{name} must be a text, a number, true or false, got {value!r}")
     if (isinstance(value, int) and abs(value) > WIDEST) or (isinstance(value, float) and not math.isfinite(value)):
@@ -50,7 +51,7 @@ def _arm(name: str, value: Any) -> Arm:
 def _among(name: str, value: Any) -> list[Arm]:
     if not isinstance(value, list | tuple) or not value:
         raise TypeError(f"{name} must be a list of arms, got {value!r}")
-    return [_arm(f"{name}[{i}]", arm) for i, arm in enumerate(value)]
+    return [check_arm_name(f"{name}[{i}]", arm) for i, arm in enumerate(value)]
 
 
 def check_propensity(name: str, value: Any) -> float:
@@ -71,7 +72,7 @@ def _time(name: str, value: Any) -> float:
 CHECKS: dict[str, dict[str, Callable[[str, Any], Any]]] = {
     "decision": {
         "id": _whole,
-        "arm": _arm,
+        "arm": check_arm_name,
         "propensity": check_propensity,
         "round": _whole,
         "version": _whole,
@@ -80,6 +81,7 @@ CHECKS: dict[str, dict[str, Callable[[str, Any], Any]]] = {
     },
     "reward": {"id": _whole, "reward": check_number, "time": _time},
     "cancel": {"id": _whole, "time": _time},
+    "observation": {"arm": check_arm_name, "reward": check_number, "time": _time},
 }
 
 
@@ -131,6 +133,8 @@ class _Book:
         self.last_id: int | None = None
 
     def check(self, event: Event) -> None:
+        if event["event"] == "observation":
+            return
         number = event["id"]
         if event["event"] == "decision":
             if number in self.decided:
@@ -142,6 +146,8 @@ class _Book:
 
     def take(self, event: Event) -> None:
         self.check(event)
+        if event["event"] == "observation":
+            return
         number = event["id"]
         if event["event"] == "decision":
             self.decided.add(number)
@@ -149,6 +155,13 @@ class _Book:
             self.last_id = number if self.last_id is None else max(number, self.last_id)
         else:
             self.waiting.remove(number)
+
+
+def answer_event(id: int, reward: float | None, time: float) -> Event:
+    """The event that closes a decision: its reward, or none."""
+    if reward is None:
+        return {"event": "cancel", "id": id, "time": time}
+    return {"event": "reward", "id": id, "reward": reward, "time": time}
 
 
 # Writing.
@@ -225,39 +238,53 @@ class LogWriter:
         """An arm was chosen with probability ``propensity``, ``among`` these, at ``time`` in seconds since 1970."""
         event = {"event": "decision", "id": id, "arm": arm, "propensity": propensity, "round": round}
         event |= {"version": version, "time": time} | ({} if among is None else {"among": among})
-        self._write(event)
+        self.write([event])
 
     def reward(self, id: int, reward: float, time: float) -> None:
         """The reward of a decision came."""
-        self._write({"event": "reward", "id": id, "reward": reward, "time": time})
+        self.write([answer_event(id, reward, time)])
 
     def cancel(self, id: int, time: float) -> None:
         """The decision will have no reward."""
-        self._write({"event": "cancel", "id": id, "time": time})
+        self.write([answer_event(id, None, time)])
+
+    def observation(self, arm: Arm, reward: float, time: float) -> None:
+        """A reward of an arm came that belongs to no decision; `read_log` leaves it out."""
+        self.write([{"event": "observation", "arm": arm, "reward": reward, "time": time}])
 
     @property
     def last_id(self) -> int | None:
         """The largest id of a decision in the log, so that a bandit that comes back does not use it again."""
         return self._book.last_id
 
-    def _write(self, given: Event) -> None:
-        event = _checked(given)
-        line = (json.dumps(event, allow_nan=False, separators=(",", ":")) + "\n").encode()
+    def write(self, events: Sequence[Event]) -> None:
+        """Append several events, as they stand in a log, none of them if one is wrong or cannot be written."""
+        checked = [_checked(event) for event in events]
+        numbers = [event["id"] for event in checked if "id" in event]
+        if len(set(numbers)) < len(numbers):
+            raise ValueError(f"events written together must be about different decisions, got {numbers}")
+        lines = "".join(json.dumps(event, allow_nan=False, separators=(",", ":")) + "\n" for event in checked)
         with self._threads:
             self._check_open()
-            self._book.check(event)
-            self._append(line)
-            self._book.take(event)
-            if self._packs and self._lines % self.pack_every == 0:
-                try:
-                    self._pack()
-                except Exception as error:  # the event itself is safe
-                    warnings.warn(f"{self.path} could not be packed, and goes on in lines: {error}", stacklevel=3)
+            for event in checked:
+                self._book.check(event)
+            full = self._lines // self.pack_every
+            self._append(lines.encode(), len(checked))
+            for event in checked:
+                self._book.take(event)
+            if self._packs and self._lines // self.pack_every > full:
+                self._pack_or_warn()
 
-    def _append(self, line: bytes) -> None:
-        """Write a line whole or not at all: half a line would spoil the next one too."""
+    def _pack_or_warn(self) -> None:
         try:
-            rest = memoryview(line)
+            self._pack()
+        except (OSError, polars_for("a log in Parquet").exceptions.PolarsError) as error:  # the events are safe
+            warnings.warn(f"{self.path} could not be packed, and goes on in lines: {error}", stacklevel=4)
+
+    def _append(self, lines: bytes, count: int) -> None:
+        """Write lines whole or not at all: half a line would spoil the next one too."""
+        try:
+            rest = memoryview(lines)
             while rest:
                 rest = rest[os.write(self._tail, rest) :]
             if self.sync:
@@ -267,8 +294,8 @@ class LogWriter:
             os.ftruncate(self._tail, self._size)
             self._closed = False
             raise
-        self._size += len(line)
-        self._lines += 1
+        self._size += len(lines)
+        self._lines += count
 
     def pack(self) -> None:
         """Make the tail of a Parquet log a part now; nothing else changes."""
@@ -443,6 +470,8 @@ def read_log(path: PathLike) -> polars.DataFrame:
     book, rows = _Book(), dict[int, Event]()
     for place, event in _events(Path(path)):
         _at(place, book.take, event)
+        if event["event"] == "observation":
+            continue
         if event["event"] == "decision":
             rows[event["id"]] = event
         elif event["event"] == "reward":
@@ -507,7 +536,7 @@ def read_table(
         if column not in table.columns:
             raise ValueError(f"{option} must be a column of {path}, {', '.join(table.columns)}, got {column!r}")
     first = 2 if path.suffix == ".csv" else 1  # the heading is a line
-    _check_column(table[arm], _arm, path, first)
+    _check_column(table[arm], check_arm_name, path, first)
     _check_column(table[propensity], check_propensity, path, first)
     _check_column(table[reward], lambda name, value: value is None or check_number(name, value), path, first)
     count = pl.int_range(1, pl.len() + 1, dtype=pl.Int64)

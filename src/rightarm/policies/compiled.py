@@ -165,6 +165,12 @@ def _check_lessons(policy: Policy) -> None:
                 raise TypeError(f"{policy.family.name}: {place}[{name!r}] must give one number, got {value!r:.200}")
 
 
+def check_formulas(policy: Policy) -> None:
+    """Raise, and say why, if a policy's formulas would compile to something else than they say."""
+    _check_arm_by_arm(policy)
+    _check_lessons(policy)
+
+
 class Compiled(NamedTuple):
     """A policy's compiled functions and the numbers that all of them take; what it does not need is a blank."""
 
@@ -177,8 +183,7 @@ class Compiled(NamedTuple):
 
 def compiled_policy(policy: Policy) -> Compiled:
     """The compiled functions, the same for all values of the parameters."""
-    _check_arm_by_arm(policy)
-    _check_lessons(policy)
+    check_formulas(policy)
     if policy.weighted and not policy.shifted:
         raise TypeError(f"{policy.family.name}: learn asks for probability, so the score must be a location + z")
     columns = (*policy.columns, *policy.keep)
@@ -196,12 +201,13 @@ def compiled_policy(policy: Policy) -> Compiled:
         pointer(subject, score_block, SCORE, **_score(parts, "0.0" if policy.by_arm else scoring)),
         pointer(subject, affine_lanes, AFFINE, unit=per_unit, **_score(parts, scoring if policy.by_arm else "0.0")),
         pointer(subject, score_block, SCORE, **_score(parts, exploring)),
-        pointer(subject, learn_lanes, LEARN, common=_common(parts), learn=_learn(parts, f"({learning})")),
+        pointer(subject, learn_lanes, LEARN, common=common_of(parts), learn=_learn(parts, f"({learning})")),
         np.array(parts.numbers, dtype=float),
     )
 
 
-def _common(parts: Program) -> Any:
+def common_of(parts: Program) -> Any:
+    """The parameters' values of a round, as a function of the round and the number of arms."""
     values = "".join(f"{value}, " for value in parts.common)
     return define("common", "t, arms, numbers", f"({values})", parts.functions)
 
@@ -212,7 +218,7 @@ def _score(parts: Program, expression: str) -> dict[str, Any]:
             "common": define("common", "t, arms, numbers", "()", {}),
             "score": define("score", SCORE_ARGUMENTS, "0.0", {}),
         }
-    return {"common": _common(parts), "score": define("score", SCORE_ARGUMENTS, expression, parts.functions)}
+    return {"common": common_of(parts), "score": define("score", SCORE_ARGUMENTS, expression, parts.functions)}
 
 
 def _learn(parts: Program, expression: str) -> Any:

@@ -206,16 +206,21 @@ class Policy(Formula):
         """
         pulls, means = check_statistics(pulls, means)
         columns, t = check_memory(self.columns, memory, means.size), float(check_count("round", round))
-        law: Law | Beta | None
-        if self.family.law is not None:
-            law, numbers = self.family.law
-            first, second = self._values(self._part(numbers), t, pulls, means, 0.0, columns)
-        elif self.affine:
-            law, score = self.noise, self._values(self, t, pulls, means, Measured(), columns)
-            first, second = (score.location, score.scale) if isinstance(score, Measured) else (score, 0.0)
-        else:
-            raise ValueError(f"{self!r}: its probabilities are not known; its score is not location + scale·z")
+        law, formula = self.stated_law
+        score = self._values(formula, t, pulls, means, Measured() if formula is self else 0.0, columns)
+        if isinstance(score, Measured):
+            score = score.location, score.scale
+        first, second = score if isinstance(score, tuple) else (score, 0.0)
         return law, np.broadcast_to(first, means.shape), np.broadcast_to(second, means.shape)
+
+    @functools.cached_property
+    def stated_law(self) -> tuple[Law | Beta | None, Policy | Part]:
+        """The law of the scores, and the formula that has its two numbers: the score itself, if it is affine."""
+        if self.family.law is not None:
+            return self.family.law[0], self._part(self.family.law[1])
+        if not self.affine:
+            raise ValueError(f"{self!r}: its probabilities are not known; its score is not location + scale·z")
+        return self.noise, self
 
     def learned(
         self, round: int, pulls: int, mean: float, reward: float, memory: Memory, arms: int, probability: float = 1.0
