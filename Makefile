@@ -34,6 +34,7 @@ bench: .venv/ready  ## speed against others in the same run; ratios go to BENCHM
 	$(BIN)/python -m benchmarks.startup
 	$(BIN)/python -m benchmarks.catoni
 	$(BIN)/python -m benchmarks.propensity
+	$(BIN)/python -m benchmarks.live
 
 format: .venv/ready  ## rewrite the sources in the house style
 	$(BIN)/ruff check --fix .

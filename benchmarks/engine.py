@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.common import CACHE, POLICIES, TITLES, best_of, rightarm_ns, table
-from benchmarks.peers import PARAMETERS, numpy_loop, scalar, smpybandits
+from benchmarks.peers import PARAMETERS, environment, numpy_loop, scalar, smpybandits
 
 HORIZON, REPLICATIONS, ARMS = 1_000_000, 64, (10, 100)
 TARGETS = {"scalar Numba": 7.0, "NumPy": 150.0, "SMPyBandits": 500.0}  # times slower than ours, at least
@@ -47,7 +47,7 @@ def c_ns(program: Path, policy: str, arms: int) -> float:
 def has_smpybandits() -> bool:
     """Whether it can be installed here."""
     try:
-        smpybandits.install(CACHE / "smpybandits")
+        environment.install(CACHE / "smpybandits", smpybandits.REQUIREMENTS)
     except RuntimeError as error:
         print(f"{error}\nSMPyBandits is left out")
         return False

@@ -323,7 +323,10 @@ def test_wrong_rewards_are_refused(path: Path) -> None:
 GOOD = {"event": "decision", "id": 1, "arm": "a", "propensity": 0.5, "round": 1, "version": 0, "time": START}
 WRONG_LINES: dict[str, tuple[str, str]] = {
     "json": ('{"event": ', 'line 2: not a line of JSON, got b\'{"event": '),
-    "kind": ('{"event": "end"}', "line 2: an event must be one of decision, reward, cancel, got {'event': 'end'}"),
+    "kind": (
+        '{"event": "end"}',
+        "line 2: an event must be one of decision, reward, cancel, observation, got {'event': 'end'}",
+    ),
     "field": ('{"event": "reward", "id": 1}', "line 2: the reward lacks reward, time"),
     "nan": ('{"event": "reward", "id": 1, "reward": NaN, "time": 1}', "line 2: reward must be finite, got nan"),
     "unknown": ('{"event": "cancel", "id": 5, "time": 1}', "line 2: id must be .* for a cancel, got the unknown 5"),

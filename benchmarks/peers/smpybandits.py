@@ -8,13 +8,11 @@ import contextlib
 import importlib
 import json
 import os
-import subprocess
 import sys
 import time
-import venv
 from pathlib import Path
 
-from . import PARAMETERS, bernoulli_means
+from . import PARAMETERS, bernoulli_means, environment
 
 REQUIREMENTS = [  # it uses `btdtri` and `in1d`, which newer SciPy and NumPy have removed
     "SMPyBandits==0.9.7",
@@ -27,38 +25,12 @@ REQUIREMENTS = [  # it uses `btdtri` and `in1d`, which newer SciPy and NumPy hav
     "scikit-learn==1.9.1",
     "scikit-optimize==0.10.2",
 ]
-PACKAGE = Path(__file__).resolve().parent
 
 
-def execute(command: list[str], complaint: str) -> str:
-    """Return what a command prints, run where this package can be imported and without a display."""
-    variables = os.environ | {"MPLBACKEND": "Agg"}
-    outcome = subprocess.run(command, cwd=PACKAGE.parent, env=variables, capture_output=True, text=True, check=False)
-    if outcome.returncode:
-        raise RuntimeError(f"{complaint}:\n{outcome.stderr.strip()}")
-    return outcome.stdout
-
-
-def install(environment: Path) -> Path:
-    """Return the interpreter of an environment that holds `REQUIREMENTS`, made at the first call."""
-    python = environment / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-    done = environment / "requirements.txt"
-    wanted = "\n".join(REQUIREMENTS) + "\n"
-    if done.is_file() and done.read_text() == wanted:
-        return python
-    venv.create(environment, clear=True, with_pip=True)
-    command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *REQUIREMENTS]
-    execute(command, f"SMPyBandits cannot be installed in {environment}")
-    done.write_text(wanted)  # last, so that an interrupted installation is begun again
-    return python
-
-
-def run(arms: int, horizon: int, repetitions: int, environment: Path) -> tuple[float, float]:
+def run(arms: int, horizon: int, repetitions: int, folder: Path) -> tuple[float, float]:
     """Return CPU nanoseconds per round and the mean regret of Boltzmann-Gumbel exploration."""
-    module = f"{PACKAGE.name}.{Path(__file__).stem}"
     numbers = [str(number) for number in (arms, horizon, repetitions)]
-    command = [str(install(environment.absolute())), "-W", "ignore", "-m", module, *numbers]
-    nanoseconds, regret = json.loads(execute(command, "SMPyBandits failed"))
+    nanoseconds, regret = json.loads(environment.run(__file__, REQUIREMENTS, folder, *numbers))
     return nanoseconds, regret
 
 

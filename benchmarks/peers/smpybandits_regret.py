@@ -11,18 +11,17 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from .smpybandits import PACKAGE, execute, install
+from . import environment
+from .smpybandits import REQUIREMENTS
 
 Policies = dict[str, tuple[str, dict[str, Any]]]
 """By a name of ours: the class in the library, and its parameters."""
 
 
-def run(policies: Policies, means: list[float], horizon: int, replications: int, environment: Path) -> dict[str, Any]:
+def run(policies: Policies, means: list[float], horizon: int, replications: int, folder: Path) -> dict[str, Any]:
     """Return the regrets of all replications of every policy on Bernoulli rewards."""
-    module = f"{PACKAGE.name}.{Path(__file__).stem}"
     task = json.dumps([policies, means, horizon, replications])
-    command = [str(install(environment.absolute())), "-W", "ignore", "-m", module, task]
-    regrets: dict[str, Any] = json.loads(execute(command, "SMPyBandits failed").splitlines()[-1])
+    regrets: dict[str, Any] = json.loads(environment.run(__file__, REQUIREMENTS, folder, task).splitlines()[-1])
     return regrets
 
 

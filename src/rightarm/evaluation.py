@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rightarm.arms import Arms, Law, draw
 from rightarm.confidence import check_confidence, interval, joint_lower_bound
-from rightarm.estimators import CatoniEstimator
 from rightarm.formula import check_count, check_number
 from rightarm.logs import check_propensity, read_log
 from rightarm.policies.policy import Policy
@@ -133,11 +133,10 @@ class _Fixed:
             raise ValueError("the policy gives no probability to any of the arms that a row had to choose among")
         return np.asarray(law / total)
 
-    def choose(self, arms: I64, random: np.random.Generator) -> int:
-        return int(random.choice(arms, p=self.probabilities(arms)))
-
-    def probability(self, arms: I64, arm: int) -> float:
-        return 1.0  # it learns nothing
+    def choose(self, arms: I64, random: np.random.Generator) -> tuple[int, float]:
+        law = self.probabilities(arms)
+        place = int(random.choice(arms.size, p=law))
+        return int(arms[place]), float(law[place])
 
     def learn(self, arm: int, reward: float, probability: float) -> None:
         pass
@@ -147,40 +146,27 @@ class _Learning:
     """A policy of rightarm, with what it knows so far."""
 
     def __init__(self, policy: Policy, arms: int) -> None:
-        self.policy = policy
-        self.pulls, self.means, self.rounds = np.zeros(arms), np.zeros(arms), 0
-        self.memory = {name: np.zeros(arms) for name in policy.columns}
-        catoni = policy.estimator == "catoni"
-        self.robust = [CatoniEstimator(policy.values["C"]) for _ in range(arms)] if catoni else []
+        self.known, self.waiting = Arms(policy), [0] * arms
+        self.law: Law | None = None  # until it learns
+        for _ in range(arms):
+            self.known.add()
 
-    def _known(self, arms: I64) -> tuple[F64, F64]:
-        return self.pulls[arms], self.means[arms]
-
-    def _memory(self, arms: I64) -> dict[str, F64]:
-        return {name: column[arms] for name, column in self.memory.items()}
+    def _law_of(self, arms: I64) -> Law:
+        if self.law is None or self.law.members is not arms:
+            self.law = self.known.law(arms, self.waiting)
+        return self.law
 
     def probabilities(self, arms: I64) -> F64:
-        return self.policy.probabilities(self.rounds + 1, *self._known(arms), self._memory(arms))
+        return self._law_of(arms).chance
 
-    def choose(self, arms: I64, random: np.random.Generator) -> int:
-        return int(arms[self.policy.choose(self.rounds + 1, *self._known(arms), random, self._memory(arms))])
-
-    def probability(self, arms: I64, arm: int) -> float:
-        """The probability of an arm, if the policy learns from that."""
-        return float(self.probabilities(arms)[np.searchsorted(arms, arm)]) if self.policy.weighted else 1.0
+    def choose(self, arms: I64, random: np.random.Generator) -> tuple[int, float]:
+        law = self._law_of(arms)
+        place = draw(law.chance, law.heights, random.random())
+        return int(arms[place]), float(law.chance[place])
 
     def learn(self, arm: int, reward: float, probability: float) -> None:
-        self.rounds += 1
-        self.pulls[arm] += 1
-        self.means[arm] += (reward - self.means[arm]) / self.pulls[arm]
-        if self.robust:
-            self.robust[arm].push(reward)
-            self.means[arm] = self.robust[arm].value
-        if self.memory:
-            known = {name: float(column[arm]) for name, column in self.memory.items()}
-            state = (int(self.pulls[arm]), float(self.means[arm]), reward, known, self.pulls.size, probability)
-            for name, value in self.policy.learned(self.rounds, *state).items():
-                self.memory[name][arm] = value
+        self.known.learn(arm, reward, probability)
+        self.law = None
 
 
 def _target(policy: Target, names: list[Any]) -> _Fixed | _Learning:
@@ -471,8 +457,9 @@ def replay(
         if floor is not None and random.random() * propensity >= least:
             continue
         available = every if rows.among is None else rows.among[t]
-        if target.choose(available, random) == arm:
-            target.learn(int(arm), float(reward), target.probability(available, int(arm)))
+        chosen, probability = target.choose(available, random)
+        if chosen == arm:
+            target.learn(chosen, float(reward), probability)
             kept.append(t)
     if not kept:
         raise ValueError(
