@@ -37,6 +37,12 @@ class Decision(NamedTuple):
     version: int
 
 
+def shortened(arm: Hashable, width: int) -> str:
+    """An arm's name in at most so many letters."""
+    name = str(arm)
+    return name if len(name) <= width else name[: width - 1] + "…"
+
+
 class Told(NamedTuple):
     """A reward that can still be forgotten, and what it added to the columns of its arm."""
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
-from rightarm.arms import Arms, Decision, Law, check_reward, draw
+from rightarm.arms import Arms, Decision, Law, check_reward, draw, shortened
 from rightarm.extras import polars_for
 from rightarm.formula import check_count, check_number, from_specification
 from rightarm.logs import LogWriter, answer_event, check_arm_name, check_propensity
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import polars
 
 FORMAT, VERSION = "rightarm bandit", 1
+OWN_STREAM = (2017,)  # default_rng(seed) is what users draw their rewards from: the same numbers would decide again
 REMEMBERED = 100_000  # answered decisions whose reward is remembered, to notice one that is told twice
 
 Answer = tuple[Decision | int, float]
@@ -86,7 +87,8 @@ class Bandit:
         self.floor = check_number("floor", floor)
         if self.floor < 0:
             raise ValueError(f"floor must not be negative, got {self.floor}")
-        self.random = np.random.default_rng(seed if seed is None else check_count("seed", seed, least=0))
+        entropy = seed if seed is None else check_count("seed", seed, least=0)
+        self.random = np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=OWN_STREAM))
         self.clock = clock
         self.log: LogWriter | None = None
         self.version, self.next_id = 0, 1
@@ -411,7 +413,7 @@ class Bandit:
             numbers = (
                 f"{row['pulls']:>10.6g} {estimate:>10} {interval:>23} {row['share']:>7.3f} {row['probability']:>12.4g}"
             )
-            rows.append(f"{row['arm']!s:<20} {numbers}{'  retired' if row['retired'] else ''}")
+            rows.append(f"{shortened(row['arm'], 20):<20} {numbers}{'  retired' if row['retired'] else ''}")
         return "\n".join([head, *rows])
 
     def __repr__(self) -> str:

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from rightarm.arms import shortened
+
 try:
     from matplotlib.figure import Figure
 except ImportError as error:
@@ -31,11 +33,10 @@ def draw_arms(rows: list[dict[str, Any]], path: Path, title: str) -> Path:
             means.plot([row["low"], row["high"]], [place, place], color=colour, linewidth=2, solid_capstyle="butt")
         if row["estimate"] is not None:
             means.plot(row["estimate"], place, "o", color=colour, markersize=5)
-    shares.barh(places + 0.18, [row["share"] for row in rows], 0.34, color=SHARE, label="share of pulls")
+    shares.barh(places - 0.18, [row["share"] for row in rows], 0.34, color=SHARE, label="share of pulls")
     now = [row["probability"] for row in rows]
-    shares.barh(places - 0.18, now, 0.34, color=PROBABILITY, label="probability now")
-    names = [f"{row['arm']}{' (retired)' if row['retired'] else ''}" for row in rows]
-    means.set_yticks(places, [textwrap.shorten(name, 40, placeholder="…") for name in names])
+    shares.barh(places + 0.18, now, 0.34, color=PROBABILITY, label="probability now")
+    means.set_yticks(places, [shortened(row["arm"], 32) + " (retired)" * row["retired"] for row in rows])
     means.invert_yaxis()
     means.set_xlabel("estimated mean reward, 95% interval")
     shares.set_xlim(0, 1)
