@@ -260,6 +260,9 @@ def test_scales_of_zero(law: Law) -> None:
 @pytest.mark.parametrize("law", [*LAWS, None], ids=str)
 def test_fair_ties_without_noise(law: Law | None) -> None:
     assert of_largest(law, [1.0, 2.0, 2.0, -math.inf], [0.0] * 4).tolist() == [0.0, 0.5, 0.5, 0.0]
+    assert of_largest(law, [-math.inf, 2.0, 2.0], [0.0, 1.0, 1.0]).tolist() == pytest.approx([0.0, 0.5, 0.5], abs=1e-12)
+    assert of_largest(law, [-math.inf] * 2, [0.0, 1.0]).tolist() == [0.5, 0.5]
+    assert log_of_one(law, [-math.inf] * 2, [0.0, 1.0], 0) == -math.log(2)
     assert log_of_one(law, [1.0, 2.0, 2.0], [0.0] * 3, 1) == pytest.approx(-math.log(2))
 
 

@@ -14,7 +14,7 @@ from rightarm.catoni import psi, two_sum
 from rightarm.compile import jit
 from rightarm.estimators import CatoniEstimator
 from rightarm.formula import check_count, check_number
-from rightarm.policies.live import FORGOTTEN, LOST, MEAN, MEMORY, PLAIN, PULLS, SPREAD, live_policy
+from rightarm.policies.live import FORGOTTEN, LOST, MEAN, MEMORY, PULLS, SPREAD, SUM, live_policy
 from rightarm.policies.policy import Policy
 from rightarm.policies.tracing import Shifted, keeps_form
 from rightarm.propensity.largest import check
@@ -191,6 +191,11 @@ class Arms:
         """A row of the table."""
         return self.table[which, : self.count]
 
+    def means(self) -> F64:
+        """The plain means; zero where nothing is known."""
+        pulls = self.row(PULLS)
+        return np.divide(self.row(SUM) + self.row(LOST), pulls, out=np.zeros(self.count), where=pulls > 0)
+
     def half_widths(self) -> F64:
         """Half of a 95% interval of each mean, by the normal law; infinite where nothing is known.
 
@@ -271,33 +276,46 @@ def _check_sums(policy: Policy, name: str) -> None:
 
 
 @jit
+def plain_mean(table: F64, arm: int) -> float:
+    """The mean of an arm's rewards."""
+    mean: float = (table[SUM, arm] + table[LOST, arm]) / table[PULLS, arm]
+    return mean
+
+
+@jit
+def add_to_sum(table: F64, arm: int, value: float) -> None:
+    """Add to the sum of rewards; compensated, for rewards such as 10¹² ± 1."""
+    table[SUM, arm], lost = two_sum(table[SUM, arm], value)
+    table[LOST, arm] += lost
+
+
+@jit
 def count_reward(table: F64, arm: int, reward: float, discount: float) -> None:
-    """Count a reward: Welford's recurrences, the mean compensated, for rewards such as 10¹² ± 1."""
+    """Count a reward. The mean is made of a sum, so that equal rewards in another order make the same mean: a tie."""
     if discount < 1.0:
-        for k in range(table.shape[1]):
-            table[PULLS, k] *= discount
-            table[SPREAD, k] *= discount
+        for row in (PULLS, SUM, LOST, SPREAD):
+            table[row] *= discount
         table[MEMORY:] *= discount
-    n = table[PULLS, arm] + 1.0
-    step = (reward - table[PLAIN, arm]) - table[LOST, arm]
-    mean, lost = two_sum(table[PLAIN, arm], table[LOST, arm] + step / n)
-    table[PULLS, arm], table[MEAN, arm] = n, mean
-    table[PLAIN, arm], table[LOST, arm] = mean, lost
-    table[SPREAD, arm] += step * ((reward - mean) - lost)
+    before = plain_mean(table, arm) if table[PULLS, arm] > 0.0 else reward
+    table[PULLS, arm] += 1.0
+    add_to_sum(table, arm, reward)
+    table[MEAN, arm] = plain_mean(table, arm)
+    table[SPREAD, arm] += (reward - before) * (reward - table[MEAN, arm])
 
 
 @jit
 def leave_out(table: F64, arm: int, reward: float, added: F64) -> None:
     """The same backwards."""
-    n = table[PULLS, arm] - 1.0
-    step = (reward - table[PLAIN, arm]) - table[LOST, arm]
-    mean, lost = two_sum(table[PLAIN, arm], table[LOST, arm] - step / n) if n > 0.0 else (0.0, 0.0)
-    spread = table[SPREAD, arm] - step * ((reward - mean) - lost)
-    table[PULLS, arm], table[MEAN, arm] = n, mean
-    table[PLAIN, arm], table[LOST, arm] = mean, lost
-    table[SPREAD, arm] = max(spread, 0.0) if n > 1.0 else 0.0
+    before = plain_mean(table, arm)
+    table[PULLS, arm] -= 1.0
     for column in range(added.size):
         table[MEMORY + column, arm] -= added[column]
+    if table[PULLS, arm] == 0.0:
+        table[:, arm] = 0.0
+        return
+    add_to_sum(table, arm, -reward)
+    table[MEAN, arm] = plain_mean(table, arm)
+    table[SPREAD, arm] = max(table[SPREAD, arm] - (reward - before) * (reward - table[MEAN, arm]), 0.0)
 
 
 @jit

@@ -19,7 +19,7 @@ from rightarm.arms import Arms, Decision, Law, check_reward, draw, shortened
 from rightarm.extras import polars_for
 from rightarm.formula import check_count, check_number, from_specification
 from rightarm.logs import LogWriter, answer_event, check_arm_name, check_propensity
-from rightarm.policies.live import MEAN, PLAIN, PULLS
+from rightarm.policies.live import MEAN, PULLS
 from rightarm.policies.policy import Policy
 
 if TYPE_CHECKING:
@@ -381,15 +381,15 @@ class Bandit:
         """
         with self._lock:
             now = self.probabilities() if any(self.active) else {}
-            pulls, means, plain = (self.known.row(which).tolist() for which in (PULLS, MEAN, PLAIN))
-            halves, total = self.known.half_widths().tolist(), self.known.total
+            pulls, estimates = self.known.row(PULLS).tolist(), self.known.row(MEAN).tolist()
+            means, halves, total = self.known.means().tolist(), self.known.half_widths().tolist(), self.known.total
             return [
                 {
                     "arm": name,
                     "pulls": pulls[i],
-                    "estimate": means[i] if pulls[i] else None,
-                    "low": plain[i] - halves[i] if halves[i] < np.inf else None,
-                    "high": plain[i] + halves[i] if halves[i] < np.inf else None,
+                    "estimate": estimates[i] if pulls[i] else None,
+                    "low": means[i] - halves[i] if halves[i] < np.inf else None,
+                    "high": means[i] + halves[i] if halves[i] < np.inf else None,
                     "share": pulls[i] / total if total else 0.0,
                     "probability": now.get(name, 0.0),
                     "pending": self.waiting[i],

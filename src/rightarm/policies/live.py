@@ -16,9 +16,9 @@ from rightarm.policies.policy import Part, Policy
 from rightarm.policies.state import F64
 from rightarm.propensity.largest import kernel_of
 
-# Rows of the table: pulls, and the mean that formulas see; the plain mean, what rounding took of it, Σ (x − mean)²; and
-# then the policy's columns.
-PULLS, MEAN, PLAIN, LOST, SPREAD, MEMORY = 0, 1, 2, 3, 4, 5
+# Rows of the table: pulls, and the mean that formulas see; the sum of rewards, what rounding took of it, Σ (x − mean)²;
+# and then the policy's columns.
+PULLS, MEAN, SUM, LOST, SPREAD, MEMORY = 0, 1, 2, 3, 4, 5
 FORGOTTEN = 1e-9  # pulls, discounted, below which an arm counts as never pulled
 
 FAR = 2.0**200  # z beside which every location vanishes, so that the scale is read off to its last digit

@@ -65,7 +65,9 @@ def log_of_one(law: Law | Beta | None, location: ArrayLike, scale: ArrayLike, ar
     if arm not in arms:
         return -math.inf
     first, second = first[arms], second[arms]
-    return _log_one(law, first, second, int(np.searchsorted(arms, arm))) if positive(second) else -math.log(count)
+    if first[0] == -math.inf or not positive(second):
+        return -math.log(count)
+    return _log_one(law, first, second, int(np.searchsorted(arms, arm)))
 
 
 def check_arm(arm: int, arms: int) -> None:

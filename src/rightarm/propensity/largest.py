@@ -1,7 +1,8 @@
 """The probabilities of all arms, one compiled function for each law, whatever locations and scales are.
 
 A score of scale zero is its location: of such arms only those with the largest location can win, in equal shares where
-no arm with noise is there, and among arms with noise as if their scale were very small. An arm at −∞ never wins.
+no arm with noise is there, and among arms with noise as if their scale were very small. An arm at −∞ never wins, unless
+all are.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Beta:
 @jit
 def contenders(location: F64, scale: F64, arms: I64) -> int:
     """Name the arms that can have the largest score; how many there are, or what is wrong."""
-    best = -np.inf
+    best, highest = -np.inf, -np.inf
     for j in range(scale.size):
         if not 0.0 <= scale[j] < np.inf:
             return BAD_SCALE
@@ -49,9 +50,12 @@ def contenders(location: F64, scale: F64, arms: I64) -> int:
             return BAD_LOCATION
         if scale[j] == 0.0:
             best = max(best, location[j])
+        highest = max(highest, location[j])
     count = 0
     for j in range(scale.size):
-        if (scale[j] > 0.0 and location[j] > -np.inf) or (scale[j] == 0.0 and location[j] == best):
+        if location[j] == -np.inf < highest:
+            continue
+        if scale[j] > 0.0 or location[j] == best:
             arms[count] = j
             count += 1
     return count
@@ -79,7 +83,7 @@ def shared(location: F64, scale: F64, chance: F64, all_arms: Callable[[F64, F64,
         return count
     some = arms[:count]
     first, second, found = location[some], scale[some], np.empty(count)
-    if positive(second):
+    if first[0] > -np.inf and positive(second):
         all_arms(first, second, found)
     else:
         found[:] = 1.0 / count
