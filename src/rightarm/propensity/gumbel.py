@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightarm.compile import bits_of_double, fma, jit
-from rightarm.elementary import exp
+from rightarm.elementary import exp, log
 
 F64 = NDArray[np.float64]
 I64 = NDArray[np.int64]
@@ -72,13 +72,15 @@ def merged(location: F64, scale: F64, group: I64, m: F64, beta: F64, share: F64)
         beta[group[j]] = scale[j]
     total = np.zeros(m.size)
     for j in range(scale.size):
-        share[j] = exp((location[j] - m[group[j]]) / scale[j])
+        share[j] = (location[j] - m[group[j]]) / scale[j]
+    for j in range(scale.size):
+        share[j] = exp(share[j])  # in a loop of its own, for vector code
     for j in range(scale.size):
         total[group[j]] += share[j]
     for j in range(scale.size):
         share[j] /= total[group[j]]
     for g in range(m.size):
-        m[g] += beta[g] * math.log(total[g])
+        m[g] += beta[g] * log(total[g])
 
 
 @jit
