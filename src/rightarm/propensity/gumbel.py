@@ -8,13 +8,15 @@ Let λ_j(x) = e^((m_j − x)/β_j) and Λ = Σ λ_j. Then P[all scores ≤ x] = 
   β log Σ e^(m_j/β), and which of them it is has softmax probabilities, whatever the value.
 - *Left point*: x_L with Λ(x_L) a little above DEPTH; what lies to its left has probability e^(−DEPTH). log Λ is convex,
   so that Newton's method comes from the left and never overshoots.
-- *Grid*: x = x_L + y, equally spaced in log y, PHASES points an octave. There the trapezoidal rule converges
+- *Grid*: x = x_L + y, equally spaced in log y, PHASES points for each factor 3. There the trapezoidal rule converges
   geometrically, at a rate free of locations and scales: an arm that matters has its bend at a distance of at most
-  β_j log DEPTH from x_L. Each factor 2 between the largest and the smallest scale costs one octave more.
-- *No exponential per node*: with q = 1 − e^(−y/β), an octave up is q ← q(2 − q), and r ← r² for r = 1 − q from where
-  q passes ½; to square from the start would double an error with every octave.
+  β_j log DEPTH from x_L. Points are taken by the block, a factor 3¹⁰ each; one does until scales are far apart.
+- *Few exponentials*: for r = e^(−y/β), a factor 3 up is r ← r³. That triples an error too, so that of LEVELS powers
+  the first is an exponential again.
+- *Errors*: of a probability p about 1e-14, and 1e-10 p for all p above 1e-13.
 
-Loops go over arms, contiguous and without branches, so that they become vector code.
+A row of LANES points is what a loop goes over: a length that the compiler knows, no branches and few arrays, so that it
+becomes vector code. In a sum over arms it would not, for the order of additions is ours.
 """
 
 from __future__ import annotations
@@ -25,18 +27,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightarm.compile import bits_of_double, fma, jit
-from rightarm.elementary import exp
+from rightarm.elementary import exp, log
 
 F64 = NDArray[np.float64]
 I64 = NDArray[np.int64]
 u64 = np.uint64
 
-PHASES = 6
-DEPTH = 60.0
-NEGLIGIBLE = 1e-26  # of λ_j(x_L), a bound of the probability but for e^(−DEPTH); and of Λ at the right end
-STEP = math.log(2) / PHASES
+DEPTH = 56.0
+LOG_DEPTH = math.log(DEPTH)
+REACH = 60.0  # e^(−REACH) is nothing: as λ_j(x_L), a bound of the probability but for e^(−DEPTH), and at the right end
 MOST_STEPS = 100  # of Newton's method; four are the rule
-RATIOS = 2.0 ** (np.arange(PHASES) / PHASES)
+PHASES, LEVELS = 8, 5
+STEP = math.log(3) / PHASES
+LANES = 2 * PHASES  # vector code needs 16 of them: PHASES points, and as many 3^LEVELS times as far
+STARTS = 3.0 ** np.concatenate([np.arange(PHASES) / PHASES, np.arange(PHASES) / PHASES + LEVELS])
+POINTS = np.concatenate([3.0**level * STARTS for level in range(LEVELS)])
+BLOCK = 3.0 ** (2 * LEVELS)
+TINY = 1e-90  # nothing, and so is its cube, but not yet a subnormal number: with those, vector code is slow
+LOG_TINY = math.log(TINY)
 SPREAD = u64(0x9E3779B97F4A7C15)  # 2⁶⁴ over the golden ratio: its multiples fall far apart
 
 
@@ -72,99 +80,112 @@ def merged(location: F64, scale: F64, group: I64, m: F64, beta: F64, share: F64)
         beta[group[j]] = scale[j]
     total = np.zeros(m.size)
     for j in range(scale.size):
-        share[j] = exp((location[j] - m[group[j]]) / scale[j])
+        share[j] = (location[j] - m[group[j]]) / scale[j]
+    for j in range(scale.size):
+        share[j] = exp(share[j])  # in a loop of its own, for vector code
     for j in range(scale.size):
         total[group[j]] += share[j]
     for j in range(scale.size):
         share[j] /= total[group[j]]
     for g in range(m.size):
-        m[g] += beta[g] * math.log(total[g])
+        m[g] += beta[g] * log(total[g])
 
 
 @jit
-def left_of_all(m: F64, beta: F64, rate: F64) -> tuple[float, float]:
-    """Λ and −Λ′ at a point where DEPTH ≤ Λ < 1.17·DEPTH; ``rate`` gets λ_j there, and m is moved to be about 0."""
+def left_of_all(m: F64, beta: F64, inverse: F64, rate: F64, reach: F64) -> float:
+    """−Λ′ at a point x_L where DEPTH ≤ Λ < 1.17·DEPTH.
+
+    ``inverse`` gets 1/β_j, ``rate`` λ_j(x_L), and ``reach`` the distance from x_L where λ_j is e^(−REACH).
+    """
     x, nearest = -np.inf, 0
     for j in range(m.size):
-        if m[j] - beta[j] * math.log(DEPTH) > x:
-            x, nearest = m[j] - beta[j] * math.log(DEPTH), j
+        if m[j] - beta[j] * LOG_DEPTH > x:
+            x, nearest = m[j] - beta[j] * LOG_DEPTH, j
     origin = m[nearest]  # differences to it are small numbers, with all digits that matter
-    x = -beta[nearest] * math.log(DEPTH)
+    x = -beta[nearest] * LOG_DEPTH
     for j in range(m.size):
         m[j] -= origin
-    total = slope = 1.0
+        inverse[j] = 1.0 / beta[j]
+    slope = 1.0
     for _ in range(MOST_STEPS):
         for j in range(m.size):
-            rate[j] = exp(min((m[j] - x) / beta[j], 700.0))
+            rate[j] = exp(min((m[j] - x) * inverse[j], 700.0))
         total, slope = 0.0, 0.0
         for j in range(m.size):
             total += rate[j]
-            slope += rate[j] / beta[j]
+            slope += rate[j] * inverse[j]
         above = math.log(total / DEPTH)
         if above < 0.15:
             break
         x += above * total / slope
-    return total, slope
+    for j in range(m.size):
+        reach[j] = (m[j] - x) + REACH * beta[j]
+    return slope
 
 
 @jit
-def fall(t: float) -> float:
-    """1 − e⁻ᵗ for t up to ½, small values with all their digits."""
-    p = fma(t, -1 / 15, 1.0)
-    p = fma(p, t * (-1 / 14), 1.0)
-    p = fma(p, t * (-1 / 13), 1.0)
-    p = fma(p, t * (-1 / 12), 1.0)
-    p = fma(p, t * (-1 / 11), 1.0)
-    p = fma(p, t * (-1 / 10), 1.0)
-    p = fma(p, t * (-1 / 9), 1.0)
-    p = fma(p, t * (-1 / 8), 1.0)
-    p = fma(p, t * (-1 / 7), 1.0)
-    p = fma(p, t * (-1 / 6), 1.0)
-    p = fma(p, t * (-1 / 5), 1.0)
-    p = fma(p, t * (-1 / 4), 1.0)
-    p = fma(p, t * (-1 / 3), 1.0)
-    p = fma(p, t * (-1 / 2), 1.0)
-    return p * t
+def within(reach: F64, y: float, alive: I64) -> int:
+    """How many groups reach beyond y; ``alive`` gets their numbers."""
+    count = 0
+    for j in range(reach.size):
+        if reach[j] > y:
+            alive[count] = j
+            count += 1
+    return count
 
 
 @jit
-def product(a: F64, b: F64) -> float:
-    """Σ a_j b_j, for a multiple of 8 numbers, in eight sums side by side: one alone would wait for itself."""
-    s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = 0.0
-    for j in range(0, a.size, 8):
-        s0 = fma(a[j], b[j], s0)
-        s1 = fma(a[j + 1], b[j + 1], s1)
-        s2 = fma(a[j + 2], b[j + 2], s2)
-        s3 = fma(a[j + 3], b[j + 3], s3)
-        s4 = fma(a[j + 4], b[j + 4], s4)
-        s5 = fma(a[j + 5], b[j + 5], s5)
-        s6 = fma(a[j + 6], b[j + 6], s6)
-        s7 = fma(a[j + 7], b[j + 7], s7)
-    return ((s0 + s4) + (s2 + s6)) + ((s1 + s5) + (s3 + s7))
+def start(y: float, inverse: F64, alive: I64, rows: F64) -> None:
+    """A row of e^(−y·STARTS/β_j) for every group alive, one after the other."""
+    for i in range(alive.size):
+        for n in range(LANES):
+            rows[LANES * i + n] = -y * inverse[alive[i]] * STARTS[n]
+    for i in range(LANES * alive.size):
+        rows[i] = exp(max(rows[i], LOG_TINY))
 
 
 @jit
-def shares(inverse: F64, rate: F64, slope: float, sums: F64) -> None:
-    """∫ e^(−y/β_j) e^(−Λ) dy for the groups that matter, by the trapezoidal rule in log y; a multiple of 8 groups."""
-    groups = inverse.size
-    q, r = np.empty(groups), np.empty(groups)
+def add(rate: float, row: F64, total: F64) -> None:
+    """Add a group's λ to the total at all points of a block."""
+    for n in range(LANES):
+        r = row[n]
+        for level in range(LEVELS):
+            total[LANES * level + n] = fma(rate, r, total[LANES * level + n])
+            r = fma(r * r, r, TINY)
+
+
+@jit
+def weighted(row: F64, weight: F64) -> float:
+    """The sum of weight·e^(−y/β) over all points of a block; the row is used up."""
+    for n in range(LANES):
+        r, part = row[n], 0.0
+        for level in range(LEVELS):
+            part = fma(weight[LANES * level + n], r, part)
+            r = fma(r * r, r, TINY)
+        row[n] = part
+    found = 0.0
+    for n in range(LANES):
+        found += row[n]
+    return found
+
+
+@jit
+def shares(inverse: F64, rate: F64, reach: F64, y: float, sums: F64) -> None:
+    """∫ e^(−y/β_j) e^(−Λ) dy for every group, by the trapezoidal rule in log y, from y on."""
+    rows, weight, alive = np.empty(LANES * rate.size), np.empty(LANES * LEVELS), np.empty(rate.size, np.int64)
     sums[:] = 0.0
-    for f in range(PHASES):
-        y, total = 4.0 / slope * RATIOS[f], 1.0
-        for j in range(groups):
-            t = y * inverse[j]
-            left = exp(-t)
-            q[j] = fall(t) if t < 0.5 else 1.0 - left
-            r[j] = left
-        while total > NEGLIGIBLE:
-            total = product(rate, r)
-            weight = STEP * y * exp(-total)
-            for j in range(groups):
-                sums[j] = fma(weight, r[j], sums[j])
-                further = q[j] * (2.0 - q[j])
-                r[j] = r[j] * r[j] if further > 0.5 else 1.0 - further
-                q[j] = further
-            y *= 2.0
+    count = within(reach, y, alive)
+    while count and y > 0.0:  # y is 0 if 1/β is infinite, and then nothing can be said
+        start(y, inverse, alive[:count], rows)
+        weight[:] = 0.0
+        for i in range(count):
+            add(rate[alive[i]], rows[LANES * i : LANES * (i + 1)], weight)
+        for n in range(weight.size):
+            weight[n] = STEP * y * POINTS[n] * exp(-weight[n])
+        for i in range(count):
+            sums[alive[i]] += weighted(rows[LANES * i : LANES * (i + 1)], weight)
+        y *= BLOCK
+        count = within(reach, y, alive)
 
 
 @jit
@@ -172,20 +193,13 @@ def all_arms(location: F64, scale: F64, chance: F64) -> None:
     """The probability of every arm to have the largest location + scale·z, z Gumbel, scales positive."""
     group = np.empty(scale.size, np.int64)
     count = grouped(scale, group)
-    m, beta, share = np.empty(count), np.empty(count), np.empty(scale.size)
-    merged(location, scale, group, m, beta, share)
-    of_group = np.ones(count)
+    m, beta, of_group = np.empty(count), np.empty(count), np.ones(count)
+    merged(location, scale, group, m, beta, chance)
     if count > 1:
-        rate = np.empty(count)
-        _, slope = left_of_all(m, beta, rate)
-        alive = np.flatnonzero(rate > NEGLIGIBLE)
-        padded = (alive.size + 7) // 8 * 8
-        inverses, rates, found = np.ones(padded), np.zeros(padded), np.empty(padded)
-        for i in range(alive.size):
-            inverses[i], rates[i] = 1.0 / beta[alive[i]], rate[alive[i]]
-        shares(inverses, rates, slope, found)
-        of_group[:] = 0.0
-        for i in range(alive.size):
-            of_group[alive[i]] = rates[i] * inverses[i] * found[i]
+        inverse, rate, reach = np.empty(count), np.empty(count), np.empty(count)
+        slope = left_of_all(m, beta, inverse, rate, reach)
+        shares(inverse, rate, reach, 4.0 / slope, of_group)
+        for g in range(count):
+            of_group[g] *= rate[g] * inverse[g]
     for j in range(scale.size):
-        chance[j] = share[j] * of_group[group[j]]
+        chance[j] *= of_group[group[j]]
