@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import rightarm as ra
-from bandits import ALL, BGE, BROKEN, CATONI, HASHABLES, STATE, UNKNOWN_LAW, Clock, agrees, column, told
+from bandits import ALL, BGE, CATONI, HASHABLES, STATE, UNKNOWN_LAW, Clock, agrees, column, told
 
 # Rewards: late, in any order, doubled, lost.
 
@@ -322,7 +322,6 @@ def test_the_interval_in_a_window_is_that_of_the_last_rewards() -> None:
     assert row["high"] - row["low"] == pytest.approx(2 * half, rel=1e-6)
 
 
-@pytest.mark.xfail(reason=BROKEN)
 def test_the_interval_forgets_by_the_discount() -> None:
     bandit = told({"a": [0.0, 1.0] * 20 + [0.5] * 400, "b": []}, discount=0.9)
     row = bandit.table()[0]
