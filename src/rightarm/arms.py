@@ -76,9 +76,9 @@ class Arms:
             raise TypeError(f"policy must be a policy such as UCB(C=0.5), got {policy!r}{hint}")
         if discount is not None and window is not None:
             raise ValueError(f"discount and window exclude each other, got {discount} and {window}")
-        if discount is not None and not 0 < check_number("discount", discount) < 1:
+        self.policy, self.discount = policy, None if discount is None else check_number("discount", discount)
+        if self.discount is not None and not 0 < self.discount < 1:
             raise ValueError(f"discount must be between 0 and 1, got {discount}")
-        self.policy, self.discount = policy, discount
         self.window = None if window is None else check_count("window", window)
         if discount or window:
             _check_sums(policy, "discount" if window is None else "window")
@@ -103,6 +103,13 @@ class Arms:
             self.robust.append(CatoniEstimator(self.policy.values["C"]))
 
     # Learning.
+
+    def check(self, reward: Any) -> float:
+        """``reward``, if it can be learned."""
+        value = check_reward(reward)
+        if self.catoni and not math.isfinite(value / self.policy.values["C"]):
+            raise ValueError(f"reward must be a finite multiple of C = {self.policy.values['C']}, got {value}")
+        return value
 
     def learn(self, arm: int, reward: float, propensity: float) -> None:
         """Take a reward of an arm, which was chosen with ``propensity``."""
@@ -229,8 +236,12 @@ class Arms:
         if (table[[PULLS, SPREAD]] < 0).any() or not abs(table[PULLS].sum() - total) <= 1e-6 * total:
             raise ValueError(f"pulls and spreads must not be negative, and the pulls must be {total} in all")
         robust = [CatoniEstimator.from_json(one) for one in state["robust"]]
-        if [one.count for one in robust] != table[PULLS].tolist()[: len(self.robust)]:
+        if [(one.count, one.C) for one in robust] != [
+            (n, one.C) for n, one in zip(table[PULLS], self.robust, strict=False)
+        ]:
             raise ValueError(f"robust must have an estimator for each of {len(self.robust)} arms, of as many rewards")
+        if self.discount is None and ((table[PULLS] % 1).any() or total > told):
+            raise ValueError(f"pulls must be whole numbers, {told} in all or fewer, got {table[PULLS].tolist()}")
         recent = [self._told_from(one, told) for one in state["recent"]]
         if len(recent) > (self.window or math.inf if self.keeps_rewards else 0):
             raise ValueError(f"recent must be at most {self.window or 0} rewards, got {len(recent)}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import threading
 import time
 from collections import OrderedDict
@@ -15,9 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
-from rightarm.arms import Arms, Decision, Law, check_reward, draw, shortened
+from rightarm.arms import I64, Arms, Decision, Law, check_reward, draw
+from rightarm.bandit_state import as_text, check_floor, flag, listed, name_from, plain_name, policy_from
 from rightarm.extras import polars_for
-from rightarm.formula import check_count, check_number, from_specification
+from rightarm.formula import check_count, check_number
 from rightarm.logs import LogWriter, answer_event, check_arm_name, check_propensity
 from rightarm.policies.live import MEAN, PULLS
 from rightarm.policies.policy import Policy
@@ -81,12 +81,12 @@ class Bandit:
         log: LogWriter | str | os.PathLike[str] | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        if isinstance(arms, str | bytes):
-            raise TypeError(f"arms must be several names, got the text {arms!r}")
+        if isinstance(arms, str | bytes) or not isinstance(arms, Iterable):
+            raise TypeError(f"arms must be several names, got {arms!r}")
+        if not callable(clock):
+            raise TypeError(f"clock must be a function that gives seconds, got {clock!r}")
         self.known = Arms(policy, discount, window)
-        self.floor = check_number("floor", floor)
-        if self.floor < 0:
-            raise ValueError(f"floor must not be negative, got {self.floor}")
+        self.floor = check_floor(floor)
         entropy = seed if seed is None else check_count("seed", seed, least=0)
         self.random = np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=OWN_STREAM))
         self.clock = clock
@@ -98,7 +98,8 @@ class Bandit:
         self.waiting: list[int] = []  # pending decisions of each arm
         self.pending: dict[int, Waiting] = {}
         self.answered: OrderedDict[int, float | None] = OrderedDict()
-        self._law: Law | None = None  # of all arms, until the state changes
+        self._all: I64 | None = None  # indices of the active arms, until they change
+        self._law: Law | None = None  # of all of them, until the state changes
         self._lock = threading.RLock()
         for arm in arms:
             self.add_arm(arm)
@@ -145,9 +146,13 @@ class Bandit:
         arm = law.members.item(place)
         decision = Decision(self.next_id, self.names[arm], law.chance.item(place), self.known.told + 1, self.version)
         self.next_id += 1
-        self.pending[decision.id] = Waiting(decision, arm, self.clock())
+        self.pending[decision.id] = Waiting(decision, arm, self._now())
         self._wait(arm, 1)
         return decision
+
+    def _now(self) -> float:
+        now = self.clock()
+        return now if type(now) is float else check_number("clock must give seconds, which", now)
 
     def _wait(self, arm: int, more: int) -> None:
         self.waiting[arm] += more
@@ -156,7 +161,7 @@ class Bandit:
 
     def _log_decisions(self, log: LogWriter, made: list[Decision], members: list[int] | None) -> None:
         """Write decisions to the log, or unmake them."""
-        some = self._all.tolist() if members is None else members
+        some = self._members().tolist() if members is None else members
         among = {"among": [self.names[i] for i in some]}
         try:
             log.write(
@@ -172,18 +177,23 @@ class Bandit:
             raise
 
     def _chosen(self, among: Iterable[Hashable]) -> list[int]:
-        if isinstance(among, str | bytes):
-            raise TypeError(f"among must be several arms, got the text {among!r}")
+        if isinstance(among, str | bytes) or not isinstance(among, Iterable):
+            raise TypeError(f"among must be several arms, got {among!r}")
         chosen = sorted({self._known_arm("among", arm) for arm in among})
         retired = [self.names[i] for i in chosen if not self.active[i]]
         if retired or not chosen:
             raise ValueError(f"among must be arms that are not retired, got {retired if retired else 'none'}")
         return chosen
 
+    def _members(self) -> I64:
+        if self._all is None:
+            self._all = np.flatnonzero(self.active)
+        return self._all
+
     def _law_of(self, members: list[int] | None) -> Law:
         if members is None and self._law is not None:
             return self._law
-        arms = self._all if members is None else np.array(members)
+        arms = self._members() if members is None else np.array(members)
         if not arms.size:
             raise ValueError("every arm is retired; restore or add one")
         law = self.known.law(arms, self.waiting, self.floor)
@@ -215,21 +225,21 @@ class Bandit:
             if (decision is None) == (arm is ...):
                 raise TypeError(f"tell takes either a decision or arm=, got {decision!r} and arm={arm!r}")
             if decision is None:
-                self._observe(self._known_arm("arm", arm), check_reward(reward))
+                self._observe(self._known_arm("arm", arm), self.known.check(reward))
                 return True
-            if isinstance(decision, Decision | int):
+            if isinstance(decision, Decision | int) or reward is not None:
                 return self._tell_one(decision, reward)
-            if reward is not None:
-                raise TypeError(f"a batch is pairs of decision and reward, got reward={reward!r} besides")
+            if not isinstance(decision, Iterable):
+                raise TypeError(f"tell takes a decision and a reward, or pairs of both, got {decision!r}")
             return self._tell(decision)
 
     def _observe(self, arm: int, reward: float) -> None:
         if self.log is not None:
-            self.log.write([{"event": "observation", "arm": self.names[arm], "reward": reward, "time": self.clock()}])
+            self.log.write([{"event": "observation", "arm": self.names[arm], "reward": reward, "time": self._now()}])
         self._learn(arm, reward, 1.0)
 
-    def _tell_one(self, decision: Decision | int, reward: Any) -> bool:
-        number, value = self._known_id(decision), check_reward(reward)
+    def _tell_one(self, decision: Any, reward: Any) -> bool:
+        number, value = self._known_id(decision), self.known.check(reward)
         fresh = number in self.pending
         if fresh:
             self._answer({number: value})
@@ -245,7 +255,7 @@ class Bandit:
                 decision, reward = answer
             except (TypeError, ValueError):
                 raise TypeError(f"a batch is pairs of decision and reward, got {answer!r}") from None
-            number, value = self._known_id(decision), check_reward(reward)
+            number, value = self._known_id(decision), self.known.check(reward)
             told.append(number in self.pending and number not in fresh)
             if told[-1]:
                 fresh[number] = value
@@ -261,9 +271,13 @@ class Bandit:
 
     def _known_id(self, decision: Any) -> int:
         number = decision.id if isinstance(decision, Decision) else decision
-        if isinstance(number, bool) or not isinstance(number, int):
+        if isinstance(number, bool) or not isinstance(number, int | np.integer):
             raise TypeError(f"decision must be a Decision or its id, got {decision!r}")
-        if number in self.pending or number in self.answered:
+        number = int(number)
+        waiting = self.pending.get(number)
+        if waiting is not None and isinstance(decision, Decision) and waiting.decision != decision:
+            raise ValueError(f"decision {number} is {waiting.decision} here, got {decision}")
+        if waiting is not None or number in self.answered:
             return number
         if 0 < number < self.next_id:
             raise ValueError(f"decision {number} was answered so long ago that its reward is not remembered")
@@ -272,7 +286,7 @@ class Bandit:
     def _answer(self, rewards: Mapping[int, float | None]) -> None:
         """Close pending decisions, with their rewards or, where that is None, without."""
         if self.log is not None and rewards:
-            now = self.clock()
+            now = self._now()
             self.log.write([answer_event(number, reward, now) for number, reward in rewards.items()])
         for number, reward in rewards.items():
             waiting = self.pending.pop(number)
@@ -301,9 +315,9 @@ class Bandit:
         seconds = older_than.total_seconds() if isinstance(older_than, timedelta) else older_than
         if check_number("older_than", seconds) < 0:
             raise ValueError(f"older_than must not be negative, got {older_than}")
-        value = None if reward is None else check_reward(reward)
+        value = None if reward is None else self.known.check(reward)
         with self._lock:
-            limit = self.clock() - seconds
+            limit = self._now() - seconds
             late = [number for number, waiting in self.pending.items() if waiting.time < limit]
             self._answer(dict.fromkeys(late, value))
             return len(late)
@@ -313,11 +327,13 @@ class Bandit:
     def add_arm(self, arm: Hashable) -> None:
         """One arm more; if the policy looks at means, it goes first."""
         with self._lock:
+            if not isinstance(arm, Hashable):
+                raise TypeError(f"arm must be hashable, got {arm!r}")
             if arm in self.index:
                 raise ValueError(f"arms must differ, got {arm!r} again")
             if self.log is not None:
                 check_arm_name("arm", arm)
-            self._check_floor(sum(self.active) + 1)
+            self._check_floor(more=1)
             self.index[arm] = len(self.names)
             self.names.append(arm)
             self.active.append(True)
@@ -325,7 +341,8 @@ class Bandit:
             self.known.add()
             self._arms_changed()
 
-    def _check_floor(self, arms: int) -> None:
+    def _check_floor(self, more: int) -> None:
+        arms = more + (sum(self.active) if self.floor else 0)
         if self.floor * arms > 1 + 1e-12:
             raise ValueError(f"floor must be at most 1/{arms} for {arms} arms, got {self.floor}")
 
@@ -341,12 +358,12 @@ class Bandit:
         with self._lock:
             index = self._known_arm("arm", arm)
             if self.active[index] != active:
-                self._check_floor(sum(self.active) + active)
+                self._check_floor(more=int(active))
                 self.active[index] = active
                 self._arms_changed()
 
     def _arms_changed(self) -> None:
-        self._all = np.flatnonzero(self.active)
+        self._all = None
         self._changed()
 
     def _changed(self) -> None:
@@ -405,16 +422,7 @@ class Bandit:
         return frame
 
     def __str__(self) -> str:
-        head = f"{self.policy}, {self.known.told:,} rewards, {len(self.pending):,} pending"
-        rows = [f"{'arm':<20} {'pulls':>10} {'estimate':>10} {'95% interval':>23} {'share':>7} {'probability':>12}"]
-        for row in self.table():
-            interval = "" if row["low"] is None else f"{row['low']:.4g} to {row['high']:.4g}"
-            estimate = "" if row["estimate"] is None else f"{row['estimate']:.4g}"
-            numbers = (
-                f"{row['pulls']:>10.6g} {estimate:>10} {interval:>23} {row['share']:>7.3f} {row['probability']:>12.4g}"
-            )
-            rows.append(f"{shortened(row['arm'], 20):<20} {numbers}{'  retired' if row['retired'] else ''}")
-        return "\n".join([head, *rows])
+        return as_text(f"{self.policy}, {self.known.told:,} rewards, {len(self.pending):,} pending", self.table())
 
     def __repr__(self) -> str:
         return f"<Bandit: {self.policy}, {len(self.names)} arms, {self.known.told:,} rewards>"
@@ -448,7 +456,7 @@ class Bandit:
                 "floor": self.floor,
                 "discount": self.known.discount,
                 "window": self.known.window,
-                "arms": [_plain_name(name) for name in self.names],
+                "arms": [plain_name(name) for name in self.names],
                 "active": self.active,
                 "state": self.version,
                 "next_id": self.next_id,
@@ -490,20 +498,23 @@ class Bandit:
             raise ValueError(f"this is not the state of a bandit: format must be {FORMAT!r}")
         if state.get("version") != VERSION:
             raise ValueError(f"version must be {VERSION}, got {state.get('version')!r}")
-        found = _policy_from(state["policy"]) if policy is None else policy
+        if policy is not None and not isinstance(policy, Policy):
+            raise ValueError(f"policy must be a policy such as UCB(C=0.5), got {policy!r}")
+        found = policy_from(state["policy"]) if policy is None else policy
         if found.specification() != state["policy"]:
             raise ValueError(f"policy must be the one of the state, {state['policy']['formula']}, got {found!r}")
-        names = [_name_from(name) for name in _list("arms", state["arms"])]
-        settings = {"floor": state["floor"], "discount": state["discount"], "window": state["window"]}
-        made = cls(names, found, seed=0, clock=clock, **settings)
+        names = [name_from(name) for name in listed("arms", state["arms"])]
+        made = cls(names, found, seed=0, discount=state["discount"], window=state["window"], clock=clock)
         made.known.restore(state["statistics"])
-        made.active = [_flag(active) for active in _list("active", state["active"])]
+        made.active = [flag(active) for active in listed("active", state["active"])]
         if len(made.active) != len(names):
             raise ValueError(f"active must have one value for each of {len(names)} arms, got {len(made.active)}")
+        made.floor = check_floor(state["floor"])
+        made._check_floor(more=0)
         made.next_id = check_count("next_id", state["next_id"])
-        for row in _list("pending", state["pending"]):
+        for row in listed("pending", state["pending"]):
             made._restore_pending(*row)
-        for number, reward in _list("answered", state["answered"]):
+        for number, reward in listed("answered", state["answered"]):
             made._check_new(number)
             made.answered[number] = None if reward is None else check_reward(reward)
         made.random.bit_generator.state = state["random"]
@@ -525,52 +536,3 @@ class Bandit:
             raise ValueError(f"the id of a decision must be a whole number below {self.next_id}, got {number!r}")
         if number in self.pending or number in self.answered:
             raise ValueError(f"the ids of decisions must differ, got {number} again")
-
-
-def _list(name: str, value: Any) -> list[Any]:
-    if not isinstance(value, list):
-        raise ValueError(f"{name} must be a list, got {value!r:.60}")
-    return value
-
-
-def _flag(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError(f"active must be true or false, got {value!r}")
-    return value
-
-
-def _plain_name(name: Hashable) -> Any:
-    """An arm's name as JSON has it; a tuple is told from a list."""
-    if isinstance(name, tuple):
-        return {"tuple": [_plain_name(part) for part in name]}
-    if name is None or isinstance(name, str | int | float | bool):
-        return name
-    raise TypeError(f"to_json keeps arms that are text, numbers or tuples of them, got {name!r}")
-
-
-def _name_from(plain: Any) -> Hashable:
-    if isinstance(plain, dict):
-        return tuple(_name_from(part) for part in plain["tuple"])
-    if plain is None or isinstance(plain, str | int | float | bool):
-        return plain
-    raise ValueError(f"arms must be text, numbers or tuples of them, got {plain!r}")
-
-
-def _policy_from(specification: Mapping[str, Any]) -> Policy:
-    """The policy, if all formulas in its description are of modules that are imported already."""
-    _check_imported(specification)
-    found = from_specification(specification)
-    if not isinstance(found, Policy):
-        raise ValueError(f"policy must describe a policy, got {specification['formula']!r}")
-    return found
-
-
-def _check_imported(specification: Any) -> None:
-    if not isinstance(specification, Mapping):
-        return
-    address = specification.get("formula") or specification.get("law")
-    module = str(address).partition(":")[0]
-    if module not in sys.modules:
-        raise ValueError(f"{address} is of a module that is not imported; import it, or give policy=")
-    for value in (specification.get("parameters") or {}).values():
-        _check_imported(value)

@@ -16,6 +16,7 @@ import importlib
 import inspect
 import math
 import numbers
+import sys
 import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -272,21 +273,39 @@ class Family:
         return self.__qualname__
 
 
-def from_specification(specification: Mapping[str, Any]) -> Any:
-    """The formula that `Formula.specification` described; a user's own must be importable.
+def imported(address: str) -> Any:
+    """What stands at ``module:name``."""
+    module, _, name = address.partition(":")
+    try:
+        return getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError):
+        raise ValueError(f"{address} cannot be imported here") from None
+
+
+def present(address: str) -> Any:
+    """The same, in modules that are imported already: for text from elsewhere, which must not set off anything."""
+    module, _, name = str(address).partition(":")
+    try:
+        return vars(sys.modules[module])[name]
+    except KeyError:
+        raise ValueError(f"{address} is not there; import its module, or give the policy itself") from None
+
+
+def from_specification(specification: Mapping[str, Any], find: Callable[[str], Any] = imported) -> Any:
+    """The formula that `Formula.specification` described; ``find`` finds what stands at ``module:name``.
 
     >>> import rightarm as ra
     >>> from_specification(ra.UCB(C=0.5).specification())
     UCB(C=0.5)
     """
     if "law" in specification:
-        law = _imported("law", specification["law"])
+        law = find(specification["law"])
         if not isinstance(law, type) or not hasattr(law, "quantile"):
             raise ValueError(f"{specification['law']} is not a law of noise")
         return law()
-    found = family_of(specification)
+    found = family_of(specification, find)
     values = {
-        name: from_specification(value) if isinstance(value, Mapping) else value
+        name: from_specification(value, find) if isinstance(value, Mapping) else value
         for name, value in specification["parameters"].items()
     }
     if not isinstance(found, Family | types.FunctionType):
@@ -294,22 +313,13 @@ def from_specification(specification: Mapping[str, Any]) -> Any:
     return found(**values) if isinstance(found, Family) else found  # a plain function of t is a schedule as it stands
 
 
-def family_of(specification: Mapping[str, Any]) -> Any:
+def family_of(specification: Mapping[str, Any], find: Callable[[str], Any] = imported) -> Any:
     """The family, or the plain function, that a specification names, if it is still the same."""
-    found = _imported("formula", specification["formula"])
+    found = find(specification["formula"])
     identity = found.identity if isinstance(found, Family) else (found,)
     if fingerprint(*identity) != specification["code"]:
         raise ValueError(f"the formula {specification['formula']} is not the one that it was")
     return found
-
-
-def _imported(kind: str, address: str) -> Any:
-    """What stands at ``module:name``."""
-    module, _, name = address.partition(":")
-    try:
-        return getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError):
-        raise ValueError(f"the {kind} {address} cannot be imported here") from None
 
 
 def rule_of(annotation: Any) -> Rule | None:

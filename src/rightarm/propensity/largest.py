@@ -23,6 +23,7 @@ from rightarm.propensity.uniform import below, ends
 F64 = NDArray[np.float64]
 I64 = NDArray[np.int64]
 
+SMALL = 2.0**-500  # squares of scales are still numbers
 TINY = 2.0**-60  # of the least positive scale: what stands for a scale of zero beside positive ones
 BAD_LOCATION, BAD_SCALE = -1, -2  # in place of a number of arms
 
@@ -75,6 +76,17 @@ def positive(scale: F64) -> bool:
 
 
 @jit
+def usual(location: F64, scale: F64) -> None:
+    """Bring numbers of unusual size to a usual one; the largest score is the same after a shift and a common factor."""
+    largest = scale.max()
+    if 0.0 < largest < SMALL or largest > 1.0 / SMALL:
+        top = location.max()
+        for j in range(scale.size):
+            location[j] = max((location[j] * 0.5 - top * 0.5) / largest * 2.0, -1.0 / SMALL)
+            scale[j] /= largest
+
+
+@jit
 def shared(location: F64, scale: F64, chance: F64, all_arms: Callable[[F64, F64, F64], None]) -> int:
     """Leave arms that cannot win out, and have ``all_arms`` find the probabilities of the others."""
     arms = np.empty(scale.size, np.int64)
@@ -83,6 +95,7 @@ def shared(location: F64, scale: F64, chance: F64, all_arms: Callable[[F64, F64,
         return count
     some = arms[:count]
     first, second, found = location[some], scale[some], np.empty(count)
+    usual(first, second)
     if first[0] > -np.inf and positive(second):
         all_arms(first, second, found)
     else:
