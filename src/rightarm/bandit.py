@@ -119,6 +119,18 @@ class Bandit:
         self.log = log if isinstance(log, LogWriter) else LogWriter(log)
         self.next_id = max(self.next_id, 1 + (self.log.last_id or 0))
 
+    def close(self) -> None:
+        """Close the log, if there is one; a bandit in a ``with`` statement does so at its end."""
+        with self._lock:
+            if self.log is not None:
+                self.log.close()
+
+    def __enter__(self) -> Bandit:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
     # Decisions.
 
     @overload

@@ -351,7 +351,7 @@ def _exclusive(path: Path, log: Path) -> int:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         os.close(file)
-        raise BlockingIOError(error.errno, "another writer has this log open", str(log)) from None
+        raise BlockingIOError(error.errno, "another writer has this log open; close that first", str(log)) from None
     return file
 
 
