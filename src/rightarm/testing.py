@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rightarm.bandit import Bandit
 from rightarm.policies import Policy, policy
 from rightarm.problems import Problem, Uniform
 from rightarm.simulation import simulate
@@ -20,6 +21,7 @@ from rightarm.simulation.engine import Run, Start
 
 F64 = NDArray[np.float64]
 ARMS, STATES, ROUNDS, REPLICATIONS, COMPILED_PULLS, CERTAIN = 5, 20, 300, 40, 64_000, 4.5
+LIVE_ROUNDS = 50
 LIVE, SIMULATED, LANES = 5_000, 20_480, 2_048  # first choices, in few and wide jobs
 
 
@@ -29,7 +31,9 @@ def check_policy(policy: Policy) -> None:
     - its scores are numbers, one for each arm, and relabelling the arms relabels them;
     - what it explores are probabilities; if it says that its scores rise while an arm rests, they do;
     - the arm that `choose` takes live and the first arm of a simulation from the same state have the same law;
-    - a simulation gives every arm a pull, and the same result for every number of lanes and threads.
+    - a simulation gives every arm a pull, and the same result for every number of lanes and threads;
+    - as a live `Bandit` it states its exact probabilities, and goes on after `to_json` and `from_json` as if nothing
+      had been; a policy of which the probabilities are not known is spared this.
     """
     random = np.random.default_rng(1)
     for _ in range(STATES):
@@ -56,6 +60,36 @@ def check_policy(policy: Policy) -> None:
     )
     _require(bool((one.pulls > 0).all()), f"{policy}: an arm was never pulled")
     _require(np.array_equal(one.pulls, other.pulls), f"{policy}: the result depends on lanes or threads")
+    if policy.affine or policy.family.law is not None:
+        _check_live(policy, random)
+
+
+def _check_live(policy: Policy, random: np.random.Generator) -> None:
+    """Live rounds with a reload between any two of them, beside the same without, and beside the formulas by NumPy."""
+    bandit = Bandit(range(ARMS), policy, seed=1)
+    pulls, totals = np.zeros(ARMS), np.zeros(ARMS)
+    memory = {name: np.zeros(ARMS) for name in policy.columns}
+    for t in range(1, LIVE_ROUNDS + 1):
+        again = Bandit.from_json(bandit.to_json(), policy=policy)
+        means = totals / np.maximum(pulls, 1)
+        if policy.estimator == "mean":
+            expected, found = policy.probabilities(t, pulls, means, memory or None), bandit.probabilities()
+            stated = (
+                f"{list(found.values())} live, {expected.tolist()} by the formulas at {pulls=}, {means=}, {memory=}"
+            )
+            _require(
+                np.allclose(expected, list(found.values()), atol=1e-7), f"{policy}: probabilities differ: {stated}"
+            )
+        decision, same = bandit.ask(), again.ask()
+        _require(decision == same, f"{policy}: {decision} becomes {same} after a reload")
+        arm, reward = int(decision.arm), float(random.random() < 0.5)  # type: ignore[call-overload]
+        bandit.tell(decision, reward)
+        pulls[arm] += 1
+        totals[arm] += reward
+        known = {name: float(column[arm]) for name, column in memory.items()}
+        state = (int(pulls[arm]), float(totals[arm] / pulls[arm]), reward, known, ARMS, decision.propensity)
+        for name, value in policy.learned(t, *state).items():
+            memory[name][arm] = value
 
 
 def _played(policy: Policy, random: np.random.Generator) -> tuple[int, F64, F64, dict[str, F64]]:
