@@ -31,6 +31,8 @@ def test_both_say_what_the_library_says(table: Path) -> None:
         app, ["evaluate", str(table), "--policy", "uniform", "--policy", "Boltzmann(0.1)", *COLUMNS, "--floor", "0.3"]
     )
     assert done.exit_code == 0, done.output
+    law = CliRunner().invoke(app, ["evaluate", str(table), "--policy", '{"0": 0.25, "2": 0.75}', *COLUMNS])
+    assert str(ra.evaluate(frame, {0: 0.25, 2: 0.75})) in law.output
     for policy in ("uniform", ra.Boltzmann(0.1)):
         assert str(ra.evaluate(frame, policy, floor=0.3)) in done.output
     done = CliRunner().invoke(app, ["replay", str(table), "--policy", "UCB(C=0.5)", *COLUMNS, "--seed", "3"])
@@ -54,6 +56,7 @@ def test_logs_of_rightarm(tmp_path: Path, name: str) -> None:
     ("arguments", "said"),
     [
         (["--policy", "Nobody"], "unknown policy Nobody"),
+        (["--policy", '{"0": 1'], 'policy must be JSON if it begins with a brace, got {"0": 1'),
         (["--policy", "uniform", "--arm", "thing"], "got 'thing'"),
         (["--policy", "uniform", "--confidence", "2"], "confidence must be between 0 and 1, got 2.0"),
         ([], "Missing option '--policy'"),

@@ -99,6 +99,7 @@ class Bandit:
         self.pending: dict[int, Waiting] = {}
         self.answered: OrderedDict[int, float | None] = OrderedDict()
         self._all: I64 | None = None  # indices of the active arms, until they change
+        self._logged: I64 | None = None  # those that the log was told of
         self._law: Law | None = None  # of all of them, until the state changes
         self._lock = threading.RLock()
         for arm in arms:
@@ -172,21 +173,25 @@ class Bandit:
             self._law = None
 
     def _log_decisions(self, log: LogWriter, made: list[Decision], members: list[int] | None) -> None:
-        """Write decisions to the log, or unmake them."""
-        some = self._members().tolist() if members is None else members
-        among = {"among": [self.names[i] for i in some]}
+        """Write decisions to the log, and before them the arms if these have changed; or unmake them."""
+        now, among = self.pending[made[0].id].time, {} if members is None else {"among": self._named(members)}
+        events: list[dict[str, Any]] = [
+            {"event": "decision", **decision._asdict(), "time": self.pending[decision.id].time} | among
+            for decision in made
+        ]
+        if self._logged is not self._members():
+            events.insert(0, {"event": "arms", "arms": self._named(self._members().tolist()), "time": now})
         try:
-            log.write(
-                [
-                    {"event": "decision", **decision._asdict(), "time": self.pending[decision.id].time} | among
-                    for decision in made
-                ]
-            )
+            log.write(events)
+            self._logged = self._all
         except BaseException:
             for decision in made:
                 self._wait(self.pending.pop(decision.id).arm, -1)
             self.next_id = made[0].id
             raise
+
+    def _named(self, arms: list[int]) -> list[Hashable]:
+        return [self.names[i] for i in arms]
 
     def _chosen(self, among: Iterable[Hashable]) -> list[int]:
         if isinstance(among, str | bytes) or not isinstance(among, Iterable):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import json
 import math
 import sys
 import textwrap
@@ -240,7 +241,10 @@ LogFile = Annotated[
     Path,
     typer.Argument(help="A log of rightarm (.jsonl, or a .parquet folder), or a table of others (.csv, .parquet)."),
 ]
-Policies = Annotated[list[str], typer.Option("--policy", help="Such as 'UCB(C=0.5)', or uniform; may be repeated.")]
+Policies = Annotated[
+    list[str],
+    typer.Option("--policy", help="Such as 'UCB(C=0.5)', uniform, or '{\"a\": 0.9, \"b\": 0.1}'; may be repeated."),
+]
 ArmColumn = Annotated[str, typer.Option("--arm", help="The column of a table that names the arm.")]
 PropensityColumn = Annotated[str, typer.Option("--propensity", help="The column with the propensity.")]
 RewardColumn = Annotated[str, typer.Option("--reward", help="The column with the reward.")]
@@ -250,15 +254,30 @@ Confidence = Annotated[float, typer.Option(help="Of the interval.")]
 Floor = Annotated[float | None, typer.Option(help="A propensity that no arm of the log could fall below.")]
 
 
+def _policy_or_uniform(text: str) -> Any:
+    from rightarm.lab.expressions import read_policy
+
+    return text if text == "uniform" else read_policy(text)
+
+
+def _law_by_arm(text: str, names: dict[str, Any]) -> dict[Any, Any]:
+    """Probabilities by arm from JSON, in which every name is a text."""
+    try:
+        law = json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"policy must be JSON if it begins with a brace, got {text}: {error}") from None
+    return {names.get(name, name): probability for name, probability in law.items()}
+
+
 def _off_policy(run: Callable[..., Any], log: Path, policies: list[str], columns: dict[str, str], options: Any) -> None:
     """Read a log, and say what came out for each policy."""
-    from rightarm.lab.expressions import read_policy
     from rightarm.logs import read_log, read_table
 
     try:
-        targets = [text if text == "uniform" else read_policy(text) for text in policies]
         table = log.suffix == ".csv" or (log.suffix == ".parquet" and log.is_file())
         frame = read_table(log, **columns) if table else read_log(log)
+        names = {str(arm): arm for arm in frame["arm"].unique().to_list()}
+        targets = [_law_by_arm(text, names) if text.startswith("{") else _policy_or_uniform(text) for text in policies]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # the text has them
             for target in targets:

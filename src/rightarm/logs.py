@@ -30,6 +30,8 @@ PathLike = str | os.PathLike[str]
 
 WIDEST = 2**63 - 1  # of whole numbers, in Parquet and in Polars
 LATEST = 253_402_300_800.0  # seconds since 1970, at the end of the year 9999
+JSON = ("arm", "among", "arms")  # columns of a part that are JSON: names of several types
+ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 PART, TAIL, LOCK = ".parquet", ".jsonl", "lock"
 
 
@@ -82,6 +84,7 @@ CHECKS: dict[str, dict[str, Callable[[str, Any], Any]]] = {
     "reward": {"id": _whole, "reward": check_number, "time": _time},
     "cancel": {"id": _whole, "time": _time},
     "observation": {"arm": check_arm_name, "reward": check_number, "time": _time},
+    "arms": {"arms": _among, "time": _time},
 }
 
 
@@ -133,7 +136,7 @@ class _Book:
         self.last_id: int | None = None
 
     def check(self, event: Event) -> None:
-        if event["event"] == "observation":
+        if "id" not in event:
             return
         number = event["id"]
         if event["event"] == "decision":
@@ -146,7 +149,7 @@ class _Book:
 
     def take(self, event: Event) -> None:
         self.check(event)
-        if event["event"] == "observation":
+        if "id" not in event:
             return
         number = event["id"]
         if event["event"] == "decision":
@@ -252,6 +255,10 @@ class LogWriter:
         """A reward of an arm came that belongs to no decision; `read_log` leaves it out."""
         self.write([{"event": "observation", "arm": arm, "reward": reward, "time": time}])
 
+    def arms(self, arms: Sequence[Arm], time: float) -> None:
+        """From now on, decisions are made among these arms, if they do not say otherwise."""
+        self.write([{"event": "arms", "arms": arms, "time": time}])
+
     @property
     def last_id(self) -> int | None:
         """The largest id of a decision in the log, so that a bandit that comes back does not use it again."""
@@ -263,7 +270,7 @@ class LogWriter:
         numbers = [event["id"] for event in checked if "id" in event]
         if len(set(numbers)) < len(numbers):
             raise ValueError(f"events written together must be about different decisions, got {numbers}")
-        lines = "".join(json.dumps(event, allow_nan=False, separators=(",", ":")) + "\n" for event in checked)
+        lines = "".join(ENCODER.encode(event) + "\n" for event in checked)
         with self._threads:
             self._check_open()
             for event in checked:
@@ -380,11 +387,11 @@ def _write_part(events: list[Event], path: Path) -> None:
     """Write events as Parquet, so that the file is there whole or not at all."""
     pl = polars_for("a log in Parquet")
     rows = [
-        event | {name: json.dumps(event[name]) for name in ("arm", "among") if name in event}  # of any type each
+        event | {name: json.dumps(event[name]) for name in JSON if name in event}  # of any type each
         for event in events
     ]
     types = {"event": pl.String, "id": pl.Int64, "arm": pl.String, "propensity": pl.Float64, "reward": pl.Float64}
-    types |= {"round": pl.Int64, "version": pl.Int64, "time": pl.Float64, "among": pl.String}
+    types |= {"round": pl.Int64, "version": pl.Int64, "time": pl.Float64, "among": pl.String, "arms": pl.String}
     new = path.with_name(path.name + ".new")
     pl.DataFrame(rows, schema=types).write_parquet(new)
     with new.open("rb+") as file:
@@ -439,7 +446,7 @@ def _rows_of(path: Path) -> Iterator[tuple[str, Event]]:
     """The events of a part."""
     for i, row in enumerate(polars_for("a log in Parquet").read_parquet(path).iter_rows(named=True), start=1):
         event = {name: value for name, value in row.items() if value is not None}
-        event |= {name: json.loads(event[name]) for name in ("arm", "among") if name in event}
+        event |= {name: json.loads(event[name]) for name in JSON if name in event}
         yield f"{path}, row {i}", _at(f"{path}, row {i}", _checked, event)
 
 
@@ -467,16 +474,16 @@ def read_log(path: PathLike) -> polars.DataFrame:
     of several types are given as JSON. Everything is checked; an error names the line. A log may be read while it is
     written: a last line that is torn does not count.
     """
-    book, rows = _Book(), dict[int, Event]()
+    book, rows, arms = _Book(), dict[int, Event](), dict[str, list[Arm]]()
     for place, event in _events(Path(path)):
         _at(place, book.take, event)
-        if event["event"] == "observation":
-            continue
-        if event["event"] == "decision":
-            rows[event["id"]] = event
+        if event["event"] == "arms":
+            arms = {"among": event["arms"]}
+        elif event["event"] == "decision":
+            rows[event["id"]] = arms | event
         elif event["event"] == "reward":
             rows[event["id"]] |= {"reward": event["reward"], "told": event["time"]}
-        else:
+        elif event["event"] == "cancel":
             rows[event["id"]] |= {"cancelled": True, "told": event["time"]}
     return _frame(rows.values())
 
