@@ -257,6 +257,11 @@ def test_scales_of_zero(law: Law) -> None:
     )
 
 
+def test_gaussian_scales_whose_inverse_is_infinite() -> None:
+    found = of_largest(Gaussian(), [0.3, 0.3, 0.3], [1e-310, 1e-310, 1.0])
+    np.testing.assert_allclose(found, [0.25, 0.25, 0.5], rtol=1e-12)
+
+
 @pytest.mark.parametrize("law", [*LAWS, None], ids=str)
 def test_fair_ties_without_noise(law: Law | None) -> None:
     assert of_largest(law, [1.0, 2.0, 2.0, -math.inf], [0.0] * 4).tolist() == [0.0, 0.5, 0.5, 0.0]

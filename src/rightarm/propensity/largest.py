@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from rightarm.compile import Kernel, jit
 from rightarm.noise import Exponential, Gaussian, Gumbel, Law, Uniform
+from rightarm.propensity.gaussian import all_arms as gaussian_arms
 from rightarm.propensity.graded import all_arms as graded_arms
 from rightarm.propensity.graded import origin
 from rightarm.propensity.gumbel import all_arms as gumbel_arms
@@ -109,12 +110,6 @@ def shared(location: F64, scale: F64, chance: F64, all_arms: Callable[[F64, F64,
 @jit
 def nobody(location: F64, scale: F64, chance: F64) -> None:
     """Stands for the arms with noise where there are none."""
-
-
-@jit
-def gaussian_arms(location: F64, scale: F64, chance: F64) -> None:
-    """The arms of Gaussian scores."""
-    graded_arms(GAUSSIAN, location - origin(GAUSSIAN, location, scale), scale, chance)
 
 
 @jit
