@@ -165,6 +165,11 @@ def test_equal_beta_laws_share(a: float, b: float) -> None:
     assert log_of_one(Beta(), [a] * 4, [b] * 4, 2) == pytest.approx(-math.log(4), abs=1e-10)
 
 
+def test_beta_laws_of_small_shapes() -> None:
+    """On the scale of log-odds they are long: e^(x/100) for thousands of units."""
+    np.testing.assert_allclose(of_largest(Beta(), [0.01] * 3, [0.01] * 3), 1 / 3, rtol=1e-10)
+
+
 # Very small probabilities, by their asymptotic value or a closed form.
 
 

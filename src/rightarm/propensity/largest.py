@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from rightarm.compile import Kernel, jit
 from rightarm.noise import Exponential, Gaussian, Gumbel, Law, Uniform
+from rightarm.propensity.beta import all_arms as beta_arms
 from rightarm.propensity.gaussian import all_arms as gaussian_arms
 from rightarm.propensity.graded import all_arms as graded_arms
 from rightarm.propensity.graded import origin
@@ -163,7 +164,7 @@ def of_beta(first: F64, second: F64, chance: F64) -> int:
             return BAD_LOCATION
         if not 0.0 < second[j] < np.inf:
             return BAD_SCALE
-    graded_arms(BETA, first, second, chance)
+    beta_arms(first, second, chance)
     return first.size
 
 
