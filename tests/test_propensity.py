@@ -165,6 +165,11 @@ def test_equal_beta_laws_share(a: float, b: float) -> None:
     assert log_of_one(Beta(), [a] * 4, [b] * 4, 2) == pytest.approx(-math.log(4), abs=1e-10)
 
 
+def test_beta_laws_of_small_shapes() -> None:
+    """On the scale of log-odds they are long: e^(x/100) for thousands of units."""
+    np.testing.assert_allclose(of_largest(Beta(), [0.01] * 3, [0.01] * 3), 1 / 3, rtol=1e-10)
+
+
 # Very small probabilities, by their asymptotic value or a closed form.
 
 
@@ -255,6 +260,11 @@ def test_scales_of_zero(law: Law) -> None:
     assert log_of_one(law, [0.3, 0.2, 0.3, 0.1], [0.0, 0.5, 0.0, 0.0], 1) == pytest.approx(
         math.log(1 - below), abs=1e-9
     )
+
+
+def test_gaussian_scales_whose_inverse_is_infinite() -> None:
+    found = of_largest(Gaussian(), [0.3, 0.3, 0.3], [1e-310, 1e-310, 1.0])
+    np.testing.assert_allclose(found, [0.25, 0.25, 0.5], rtol=1e-12)
 
 
 @pytest.mark.parametrize("law", [*LAWS, None], ids=str)

@@ -6,7 +6,7 @@ distribution functions F_j and densities f_j,
     p_i = P[score_i is the largest] = ∫ f_i(x) Π_{j≠i} F_j(x) dx,
 
 a softmax for Gumbel noise of one scale, else an integral that is computed to nearly all digits, at any locations and
-scales: `gumbel` and `graded` say how.
+scales: `gumbel`, `gaussian`, `beta` and `graded` say how.
 """
 
 from __future__ import annotations

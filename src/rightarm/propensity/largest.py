@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from rightarm.compile import Kernel, jit
 from rightarm.noise import Exponential, Gaussian, Gumbel, Law, Uniform
+from rightarm.propensity.beta import all_arms as beta_arms
+from rightarm.propensity.gaussian import all_arms as gaussian_arms
 from rightarm.propensity.graded import all_arms as graded_arms
 from rightarm.propensity.graded import origin
 from rightarm.propensity.gumbel import all_arms as gumbel_arms
@@ -112,12 +114,6 @@ def nobody(location: F64, scale: F64, chance: F64) -> None:
 
 
 @jit
-def gaussian_arms(location: F64, scale: F64, chance: F64) -> None:
-    """The arms of Gaussian scores."""
-    graded_arms(GAUSSIAN, location - origin(GAUSSIAN, location, scale), scale, chance)
-
-
-@jit
 def exponential_arms(location: F64, scale: F64, chance: F64) -> None:
     """The arms of exponential scores."""
     graded_arms(EXPONENTIAL, location - origin(EXPONENTIAL, location, scale), scale, chance)
@@ -168,7 +164,7 @@ def of_beta(first: F64, second: F64, chance: F64) -> int:
             return BAD_LOCATION
         if not 0.0 < second[j] < np.inf:
             return BAD_SCALE
-    graded_arms(BETA, first, second, chance)
+    beta_arms(first, second, chance)
     return first.size
 
 
