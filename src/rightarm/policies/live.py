@@ -5,6 +5,7 @@ The state is a table with a row for each thing known of an arm and a column for 
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -122,8 +123,9 @@ class Live(NamedTuple):
     chances: Any
 
 
+@functools.lru_cache(maxsize=256)
 def live_policy(policy: Policy) -> Live:
-    """The compiled functions, the same for all values of the parameters."""
+    """The compiled functions, the same for all values of the parameters; to find them again takes milliseconds."""
     check_formulas(policy)
     law, numbers_of = policy.stated_law
     names = [*policy.columns, *policy.keep]
