@@ -174,7 +174,10 @@ def test_an_event_that_cannot_be_written_leaves_no_trace(
 
 def test_a_second_writer_is_refused(path: Path) -> None:
     with LogWriter(path) as log:
-        with pytest.raises(BlockingIOError, match=r"another writer has this log open; close that first: .*log\."):
+        with pytest.raises(
+            BlockingIOError,
+            match=r"another writer has this log open, in this process or another; close that first: .*log\.",
+        ):
             LogWriter(path)
         log.decision(1, "a", 0.5, 1, 0, START)
         log.pack()

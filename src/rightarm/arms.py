@@ -21,6 +21,8 @@ from rightarm.propensity.largest import check
 
 F64 = NDArray[np.float64]
 I64 = NDArray[np.int64]
+NEVER = 0  # in place of a decision's number
+NEGLIGIBLE = 1e-12  # weight of a discounted reward from which on it is not kept any more
 LARGEST = 1e100  # of rewards: their squares are summed
 
 
@@ -58,8 +60,8 @@ class Law(NamedTuple):
     members: I64
     chance: F64
     heights: F64
-    forced: bool
-    """Whether one of them must be pulled first; which, depends on what is waiting."""
+    settled: bool
+    """Whether it lasts until something is learned; not so while an arm has no reward yet."""
 
 
 class Arms:
@@ -130,7 +132,7 @@ class Arms:
 
     def _forget(self) -> None:
         """Leave out what counts no more; once in a window all is summed anew, so that no rounding adds up."""
-        while self.discount is not None and self._weight(self.recent[0]) < FORGOTTEN:
+        while self.discount is not None and self._weight(self.recent[0]) < NEGLIGIBLE:
             self.recent.popleft()
         if self.window is not None and len(self.recent) > self.window:
             oldest = self.recent.popleft()
@@ -160,11 +162,12 @@ class Arms:
 
     # Deciding.
 
-    def law(self, members: I64, waiting: Sequence[int], floor: float = 0.0) -> Law:
-        """The exact probability of each of some arms, ``floor`` at least.
+    def law(self, members: I64, last: Sequence[int], now: int, floor: float = 0.0) -> Law:
+        """The exact probability of each of some arms, ``floor`` at least, for the decision with the number ``now``.
 
-        An arm that must be pulled before the policy's formulas can be used goes first, of several the one for which
-        least is waiting.
+        An arm that must be pulled before the policy's formulas can be used goes first, of several the one of which the
+        ``last`` decision is the longest ago. If each of them was chosen within as many decisions as there are arms,
+        its reward is awaited meanwhile, and the policy chooses among the others.
         """
         count = members.size
         if count != self._scratch[0].size:
@@ -179,12 +182,22 @@ class Arms:
             if found <= 0:
                 self._complain(found, first, second)
         else:
-            unknown = [i for i, arm in enumerate(members.tolist()) if self.table[PULLS, arm] < FORGOTTEN]
-            chance[:] = explored[:] = 0.0
-            chance[min(unknown, key=lambda i: waiting[int(members[i])])] = 1.0
+            self._choose_first(members, last, now, chance)
+            explored[:] = 0.0
         if not mix(chance, explored, floor, heights):
             raise ValueError(f"{self.policy!r}: what it explores are not probabilities: {explored.tolist()}")
-        return Law(members, chance, heights, not free)
+        return Law(members, chance, heights, free)
+
+    def _choose_first(self, members: I64, last: Sequence[int], now: int, chance: F64) -> None:
+        """The probabilities while some arms have no reward."""
+        unknown = self.table[PULLS, members] < FORGOTTEN
+        oldest = min(np.flatnonzero(unknown).tolist(), key=lambda i: last[int(members[i])])
+        before = last[int(members[oldest])]
+        chance[:] = 0.0
+        if unknown.all() or before == NEVER or now - before >= members.size:
+            chance[oldest] = 1.0
+        else:
+            chance[~unknown] = self.law(members[~unknown], last, now).chance
 
     def _complain(self, found: int, first: F64, second: F64) -> None:
         try:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightarm.arms import Arms, Law, draw
+from rightarm.arms import NEVER, Arms, Law, draw
 from rightarm.confidence import check_confidence, interval, joint_lower_bound
 from rightarm.formula import check_count, check_number
 from rightarm.logs import check_propensity, read_log
@@ -146,14 +146,14 @@ class _Learning:
     """A policy of rightarm, with what it knows so far."""
 
     def __init__(self, policy: Policy, arms: int) -> None:
-        self.known, self.waiting = Arms(policy), [0] * arms
+        self.known, self.last = Arms(policy), [NEVER] * arms
         self.law: Law | None = None  # until it learns
         for _ in range(arms):
             self.known.add()
 
     def _law_of(self, arms: I64) -> Law:
         if self.law is None or self.law.members is not arms:
-            self.law = self.known.law(arms, self.waiting)
+            self.law = self.known.law(arms, self.last, now=1)
         return self.law
 
     def probabilities(self, arms: I64) -> F64:

@@ -14,6 +14,7 @@ import math
 import os
 import threading
 import warnings
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -134,6 +135,7 @@ class _Book:
     def __init__(self) -> None:
         self.decided, self.waiting = _Numbers(), set[int]()
         self.last_id: int | None = None
+        self.events = 0
 
     def check(self, event: Event) -> None:
         if "id" not in event:
@@ -149,6 +151,7 @@ class _Book:
 
     def take(self, event: Event) -> None:
         self.check(event)
+        self.events += 1
         if "id" not in event:
             return
         number = event["id"]
@@ -197,6 +200,9 @@ class LogWriter:
         self._packs = self.path.suffix == PART
         self._threads, self._process, self._closed = threading.Lock(), os.getpid(), False
         self._book, self._files = _Book(), list[int]()
+        weakref.finalize(self, _close_all, self._files)  # a writer that was dropped lets the next one in
+        if self.path.suffix not in (PART, TAIL):
+            raise ValueError(f"path must end in {TAIL} or {PART}, got {self.path}")
         try:
             self._open()
         except BaseException:
@@ -263,6 +269,15 @@ class LogWriter:
     def last_id(self) -> int | None:
         """The largest id of a decision in the log, so that a bandit that comes back does not use it again."""
         return self._book.last_id
+
+    @property
+    def events(self) -> int:
+        """How many events the log has."""
+        return self._book.events
+
+    def __iter__(self) -> Iterator[Event]:
+        """The events, from the first on."""
+        return (event for _, event in _events(self.path))
 
     def write(self, events: Sequence[Event]) -> None:
         """Append several events, as they stand in a log, none of them if one is wrong or cannot be written."""
@@ -337,14 +352,18 @@ class LogWriter:
 
     def _release(self) -> None:
         self._closed = True
-        while self._files:
-            os.close(self._files.pop())  # the locks go with them
+        _close_all(self._files)  # the locks go with them
 
     def __enter__(self) -> LogWriter:
         return self
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+
+def _close_all(files: list[int]) -> None:
+    while files:
+        os.close(files.pop())
 
 
 def _exclusive(path: Path, log: Path) -> int:
@@ -358,7 +377,9 @@ def _exclusive(path: Path, log: Path) -> int:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         os.close(file)
-        raise BlockingIOError(error.errno, "another writer has this log open; close that first", str(log)) from None
+        raise BlockingIOError(
+            error.errno, "another writer has this log open, in this process or another; close that first", str(log)
+        ) from None
     return file
 
 
@@ -474,6 +495,8 @@ def read_log(path: PathLike) -> polars.DataFrame:
     of several types are given as JSON. Everything is checked; an error names the line. A log may be read while it is
     written: a last line that is torn does not count.
     """
+    if Path(path).suffix not in (PART, TAIL):
+        raise ValueError(f"path must end in {TAIL} or {PART} (read_table reads tables of others), got {path}")
     book, rows, arms = _Book(), dict[int, Event](), dict[str, list[Arm]]()
     for place, event in _events(Path(path)):
         _at(place, book.take, event)
