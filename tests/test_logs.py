@@ -351,8 +351,11 @@ def test_errors_name_line_and_value(tmp_path: Path, line: str, said: str) -> Non
 
 
 def test_a_folder_that_is_no_log_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "no.parquet").mkdir()
     with pytest.raises(ValueError, match="is not a log of rightarm"):
-        read_log(tmp_path)
+        read_log(tmp_path / "no.parquet")
+    with pytest.raises(ValueError, match=r"path must end in \.jsonl or \.parquet .*got .*/log\.csv"):
+        read_log(tmp_path / "log.csv")
     with pytest.raises(FileNotFoundError):
         read_log(tmp_path / "nothing.jsonl")
 

@@ -21,6 +21,7 @@ from rightarm.propensity.largest import check
 
 F64 = NDArray[np.float64]
 I64 = NDArray[np.int64]
+MOST = 2**53  # rewards; a float counts no further
 NEVER = 0  # in place of a decision's number
 NEGLIGIBLE = 1e-12  # weight of a discounted reward from which on it is not kept any more
 LARGEST = 1e100  # of rewards: their squares are summed
@@ -160,6 +161,20 @@ class Arms:
         sums = np.bincount(arms, terms, self.table.shape[1])
         self.table[MEAN] = C * np.divide(sums, scale, out=np.zeros(scale.size), where=scale > 0)
 
+    def rehearse(self, lessons: Sequence[tuple[int, float, float]]) -> None:
+        """Raise if learning arms, rewards and propensities left a column that is not a number; nothing is learned."""
+        if not self.remembers or self.robust:
+            return
+        kept = self.table.copy(), self.told, self.total, self.recent.copy()
+        try:
+            for arm, reward, propensity in lessons:
+                self.learn(arm, reward, propensity)
+                wrong = dict(zip(self.policy.columns, self.table[MEMORY:, arm].tolist(), strict=True))
+                if not all(map(math.isfinite, wrong.values())):
+                    raise ValueError(f"{self.policy!r} cannot learn the reward {reward}: of it come {wrong}")
+        finally:
+            self.table, self.told, self.total, self.recent = kept
+
     # Deciding.
 
     def law(self, members: I64, last: Sequence[int], now: int, floor: float = 0.0) -> Law:
@@ -185,7 +200,8 @@ class Arms:
             self._choose_first(members, last, now, chance)
             explored[:] = 0.0
         if not mix(chance, explored, floor, heights):
-            raise ValueError(f"{self.policy!r}: what it explores are not probabilities: {explored.tolist()}")
+            found = f"{chance.tolist()}, explored {explored.tolist()}"
+            raise ValueError(f"{self.policy!r}: what it chooses or explores by are not probabilities: {found}")
         return Law(members, chance, heights, free)
 
     def _choose_first(self, members: I64, last: Sequence[int], now: int, chance: F64) -> None:
@@ -242,6 +258,8 @@ class Arms:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take what `to_json` gave, of as many arms as there are, after a look at all of it."""
         told, total = check_count("told", state["told"], least=0), check_number("total", state["total"])
+        if told > MOST:
+            raise ValueError(f"told must be at most {MOST}, got {told}")
         rows = state["table"]
         if not isinstance(rows, list) or len(rows) != self.table.shape[0]:
             raise ValueError(f"table must have {self.table.shape[0]} rows, got {rows!r:.60}")
@@ -349,13 +367,14 @@ def leave_out(table: F64, arm: int, reward: float, added: F64) -> None:
 
 @jit
 def mix(chance: F64, explored: F64, floor: float, heights: F64) -> bool:
-    """Put exploration and then the floor beneath the probabilities, and sum them up; false if there are none such."""
-    total = 0.0
+    """Put exploration and then the floor beneath the probabilities, and sum them up; false if they are none."""
+    total, all_chances = 0.0, 0.0
     for i in range(chance.size):
-        if not explored[i] >= 0.0:
+        if not explored[i] >= 0.0 or not chance[i] >= 0.0:
             return False
         total += explored[i]
-    if total > 1.0 + 1e-9:
+        all_chances += chance[i]
+    if total > 1.0 + 1e-9 or not abs(all_chances - 1.0) < 1e-6:
         return False
     height = 0.0
     for i in range(chance.size):

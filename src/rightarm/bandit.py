@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import os
 import threading
 import time
@@ -63,8 +64,9 @@ class Bandit:
 
     An arm is drawn from the exact probabilities of the moment, so the propensity is that of the choice by construction.
     While an arm has no reward, a policy that looks at means pulls it first, and again after as many decisions as there
-    are arms if none has come by then; of several such arms, that which was not chosen the longest. All methods may be called from several threads. A pending decision takes some 400 bytes; the
-    rewards of the last 100,000 answered ones are remembered, 30 MB at most, to notice what is told twice.
+    are arms if none has come by then; of several such arms, that which was not chosen the longest. All methods may be
+    called from several threads. A pending decision takes some 400 bytes; the rewards of the last 100,000 answered ones
+    are remembered, 30 MB at most, to notice what is told twice.
 
     >>> import rightarm as ra
     >>> bandit = ra.Bandit(["red", "green"], ra.Boltzmann(0.25), seed=1)
@@ -125,20 +127,23 @@ class Bandit:
         """The policy that decides."""
         return self.known.policy
 
-    def _write_to(self, log: LogWriter | str | os.PathLike[str]) -> None:
+    def _write_to(self, log: LogWriter | str | os.PathLike[str]) -> LogWriter:
         for name in self.names:
             check_arm_name("arms", name)
         self.log = log if isinstance(log, LogWriter) else LogWriter(log)
         self.next_id = max(self.next_id, 1 + (self.log.last_id or 0))
+        return self.log
 
-    def _catch_up(self, events: int) -> None:
-        """Take over what a log has beyond so many events; every decision took one random number."""
-        log, self.log = self.log, None  # nothing is to be written again
-        if log is None or events > log.events:
-            raise ValueError(
-                f"log must be the one of the state, with {events} events at least, got {log and log.events}"
-            )
-        for event in itertools.islice(log, events, None):
+    def _go_on_in(self, log: LogWriter, events: int | None) -> None:
+        """Take over what the log has beyond so many events; a new one is told what is pending."""
+        if not log.events:
+            log.write([self._event(waiting.decision) for waiting in self.pending.values()])
+        elif events is None and self.pending:
+            raise ValueError(f"log must be a new one: this bandit has pending decisions and had no log, got {log.path}")
+        elif events is not None and events > log.events:
+            raise ValueError(f"log must be new or have the {events} events of before, got {log.events} in {log.path}")
+        self.log = None  # nothing is to be written again
+        for event in itertools.islice(log, log.events if events is None else events, None):
             self._take(event)
         self.log = log
 
@@ -153,7 +158,7 @@ class Bandit:
             case "decision":
                 decision = Decision(*(event[name] for name in Decision._fields))
                 self._register(decision, self._known_arm("arm", decision.arm), event["time"])
-                self.next_id, self.version = decision.id + 1, max(self.version, decision.version)
+                self.next_id, self.version = max(self.next_id, decision.id + 1), max(self.version, decision.version)
                 self.random.random()
             case "observation":
                 self._learn(self._known_arm("arm", event["arm"]), event["reward"], 1.0)
@@ -187,20 +192,20 @@ class Bandit:
         with self._lock:
             members = None if among is None else self._chosen(among)
             if size is None and self.log is None:
-                return self._decide(members)
-            before = self.last.copy()
-            made = [self._decide(members) for _ in range(count)]
+                return self._decide(members, self._now())
+            before, now = self.last.copy(), self._now()
+            made = [self._decide(members, now) for _ in range(count)]
             if self.log is not None:
                 self._log_decisions(self.log, made, members, before)
         return made[0] if size is None else made
 
-    def _decide(self, members: list[int] | None) -> Decision:
+    def _decide(self, members: list[int] | None, now: float) -> Decision:
         law = self._law_of(members)
         place = draw(law.chance, law.heights, self.random.random())
         arm = law.members.item(place)
         decision = Decision(self.next_id, self.names[arm], law.chance.item(place), self.known.told + 1, self.version)
         self.next_id += 1
-        self._register(decision, arm, self._now())
+        self._register(decision, arm, now)
         return decision
 
     def _register(self, decision: Decision, arm: int, asked: float) -> None:
@@ -210,15 +215,12 @@ class Bandit:
 
     def _now(self) -> float:
         now = self.clock()
-        return now if type(now) is float else check_number("clock must give seconds, which", now)
+        return now if type(now) is float and math.isfinite(now) else check_number("clock", now)
 
     def _log_decisions(self, log: LogWriter, made: list[Decision], members: list[int] | None, last: list[int]) -> None:
         """Write decisions to the log, and before them the arms if these have changed; or unmake them."""
         now, among = self.pending[made[0].id].time, {} if members is None else {"among": self._named(members)}
-        events: list[dict[str, Any]] = [
-            {"event": "decision", **decision._asdict(), "time": self.pending[decision.id].time} | among
-            for decision in made
-        ]
+        events = [self._event(decision) | among for decision in made]
         if self._logged is not self._members():
             events.insert(0, {"event": "arms", "arms": self._named(self._members().tolist()), "time": now})
         try:
@@ -227,8 +229,11 @@ class Bandit:
         except BaseException:
             for decision in made:
                 self.waiting[self.pending.pop(decision.id).arm] -= 1
-            self.next_id, self.last = made[0].id, last
+            self.last = last  # ids are not used again: who knows how far the log came
             raise
+
+    def _event(self, decision: Decision) -> dict[str, Any]:
+        return {"event": "decision", **decision._asdict(), "time": self.pending[decision.id].time}
 
     def _named(self, arms: list[int]) -> list[Hashable]:
         return [self.names[i] for i in arms]
@@ -292,6 +297,7 @@ class Bandit:
             return self._tell(decision.items() if isinstance(decision, Mapping) else decision)
 
     def _observe(self, arm: int, reward: float) -> None:
+        self.known.rehearse([(arm, reward, 1.0)])
         if self.log is not None:
             self.log.write([{"event": "observation", "arm": self.names[arm], "reward": reward, "time": self._now()}])
         self._learn(arm, reward, 1.0)
@@ -343,6 +349,8 @@ class Bandit:
 
     def _answer(self, rewards: Mapping[int, float | None]) -> None:
         """Close pending decisions, with their rewards or, where that is None, without."""
+        waits = [(self.pending[number], reward) for number, reward in rewards.items()]
+        self.known.rehearse([(one.arm, r, one.decision.propensity) for one, r in waits if r is not None])
         if self.log is not None and rewards:
             now = self._now()
             self.log.write([answer_event(number, reward, now) for number, reward in rewards.items()])
@@ -413,7 +421,7 @@ class Bandit:
         self._set_active(arm, False)
 
     def restore_arm(self, arm: Hashable) -> None:
-        """Choose a retired arm again; nothing of it was forgotten."""
+        """Choose a retired arm again, with what is known of it still."""
         self._set_active(arm, True)
 
     def _set_active(self, arm: Hashable, active: bool) -> None:
@@ -563,9 +571,7 @@ class Bandit:
         except (KeyError, TypeError, AttributeError, IndexError, OverflowError, RecursionError) as error:
             raise ValueError(f"this is not the state of a bandit: {type(error).__name__}: {error}") from None
         if log is not None:
-            made._write_to(log)
-            if events is not None:
-                made._catch_up(events)
+            made._go_on_in(made._write_to(log), events)
         return made
 
     @classmethod

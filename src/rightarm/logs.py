@@ -226,7 +226,7 @@ class LogWriter:
         path = _numbered(self.path, self._part, TAIL) if self._packs else self.path
         self._tail = _exclusive(path, self.path)
         self._files.append(self._tail)
-        self._size = self._lines = 0
+        self._size, self._lines, self._full = 0, 0, self.pack_every
         for line in _whole_lines(path):
             self._size += len(line)
             self._lines += 1
@@ -290,17 +290,17 @@ class LogWriter:
             self._check_open()
             for event in checked:
                 self._book.check(event)
-            full = self._lines // self.pack_every
+            if self._packs and self._lines >= self._full:  # before, or what fails in it would seem to have failed here
+                self._pack_or_warn()
             self._append(lines.encode(), len(checked))
             for event in checked:
                 self._book.take(event)
-            if self._packs and self._lines // self.pack_every > full:
-                self._pack_or_warn()
 
     def _pack_or_warn(self) -> None:
         try:
             self._pack()
         except (OSError, polars_for("a log in Parquet").exceptions.PolarsError) as error:  # the events are safe
+            self._full += self.pack_every
             warnings.warn(f"{self.path} could not be packed, and goes on in lines: {error}", stacklevel=4)
 
     def _append(self, lines: bytes, count: int) -> None:
@@ -561,13 +561,18 @@ def read_table(
     pl, path = polars_for("read_table()"), Path(path)
     if path.suffix not in (".csv", PART):
         raise ValueError(f"path must end in .csv or {PART}, got {path}")
-    table = pl.read_csv(path, infer_schema_length=None) if path.suffix == ".csv" else pl.read_parquet(path)
+    try:
+        table = pl.read_csv(path, infer_schema_length=None) if path.suffix == ".csv" else pl.read_parquet(path)
+    except pl.exceptions.PolarsError as error:
+        raise ValueError(f"{path} cannot be read as a table: {error}") from None
     for option, column in {"arm": arm, "propensity": propensity, "reward": reward}.items():
         if column not in table.columns:
             raise ValueError(f"{option} must be a column of {path}, {', '.join(table.columns)}, got {column!r}")
     first = 2 if path.suffix == ".csv" else 1  # the heading is a line
     _check_column(table[arm], check_arm_name, path, first)
     _check_column(table[propensity], check_propensity, path, first)
+    if table[reward].dtype == pl.Boolean:
+        table = table.with_columns(pl.col(reward).cast(pl.Float64))
     _check_column(table[reward], lambda name, value: value is None or check_number(name, value), path, first)
     count = pl.int_range(1, pl.len() + 1, dtype=pl.Int64)
     frame: polars.DataFrame = table.select(

@@ -65,9 +65,9 @@ def log_of_one(law: Law | Beta | None, location: ArrayLike, scale: ArrayLike, ar
     if arm not in arms:
         return -math.inf
     first, second = first[arms], second[arms]
-    usual(first, second)
     if first[0] == -math.inf or not positive(second):
         return -math.log(count)
+    usual(first, second)
     return _log_one(law, first, second, int(np.searchsorted(arms, arm)))
 
 
