@@ -12,7 +12,7 @@ import rightarm as ra
 from naive_memory import influence
 
 Chances = Callable[["Model", list[Hashable]], Any]
-FORGOTTEN = 1e-9  # discounted pulls from which on an arm counts as never pulled
+FORGOTTEN = 1e-100  # discounted pulls from which on an arm counts as never pulled
 
 
 def by_policy(model: Model, arms: list[Hashable]) -> Any:
@@ -59,6 +59,8 @@ class Model:
         self.sorted_at, self.sorted = 0, dict[Hashable, list[tuple[float, float, float]]]()
         self.pending: dict[int, tuple[Hashable, float, float]] = {}  # arm, propensity, when it was asked
         self.told: dict[int, float | None] = {}
+        self.last: dict[Hashable, int] = {}  # the latest decision for each arm
+        self.now = 1  # the next decision
 
     # What is known.
 
@@ -117,8 +119,13 @@ class Model:
         arms = [arm for arm in self.arms if arm in chosen and arm not in self.retired]
         new = [arm for arm in arms if self.pulls(arm) < FORGOTTEN]
         if new and self.policy.decision_inputs & {"pulls", "mean", "best", "worst"}:
-            first = min(new, key=self.waiting)  # min takes the first of several
-            chances = [float(arm == first) for arm in arms]
+            first = min(new, key=lambda arm: self.last.get(arm, 0))  # min takes the first of several
+            others = [arm for arm in arms if arm not in new]
+            if not others or first not in self.last or self.now - self.last[first] >= len(arms):
+                chances = [float(arm == first) for arm in arms]
+            else:
+                law = dict(zip(others, self.chances(self, others), strict=True))
+                chances = [law.get(arm, 0.0) for arm in arms]
         else:
             chances = self.chances(self, arms)
         rest = 1 - self.floor * len(arms)
@@ -130,6 +137,7 @@ class Model:
         assert decision.id not in self.pending
         assert decision.id not in self.told
         self.pending[decision.id] = (decision.arm, decision.propensity, now)
+        self.last[decision.arm], self.now = decision.id, decision.id + 1
 
     def reward(self, arm: Hashable, reward: float, propensity: float = 1.0) -> None:
         self.learned.append((arm, reward, propensity))

@@ -199,18 +199,31 @@ def test_when_all_arms_are_retired_asking_is_an_error_and_nothing_else() -> None
     assert bandit.ask().arm == "b"
 
 
-def test_of_new_arms_the_one_with_the_fewest_pending_goes_first() -> None:
+def test_new_arms_take_turns() -> None:
     bandit = ra.Bandit(list("abc"), BGE, seed=1)
     assert [d.arm for d in bandit.ask(5)] == ["a", "b", "c", "a", "b"]
-    bandit.cancel(1)
-    assert [d.arm for d in bandit.ask(2)] == ["a", "c"]  # a, c: one each; then c has one and a, b have two
-    bandit.tell(3, 0.0)
-    assert [bandit.ask(among=["b", "c"]).arm, bandit.ask().arm] == ["b", "a"]
+    bandit.cancel(1)  # which changes nothing
+    assert [d.arm for d in bandit.ask(2)] == ["c", "a"]
+    assert [bandit.ask(among=["b", "c"]).arm, bandit.ask().arm] == ["b", "c"]
 
 
-def test_of_forgotten_arms_the_one_with_the_fewest_pending_goes_first() -> None:
-    bandit = told({"a": [1.0], "b": [1.0], "c": [0.5] * 60}, discount=0.5)
-    assert [bandit.ask().arm for _ in range(4)] == ["a", "b", "a", "b"]
+def test_an_arm_without_a_reward_takes_its_share_and_not_all() -> None:
+    """While its first reward is on the way, the policy chooses among the others; if none comes, it has another turn."""
+    bandit = told({"a": [1.0, 0.0], "b": [0.5]})
+    bandit.add_arm("c")
+    chosen = [bandit.ask() for _ in range(30)]
+    assert [d.arm for d in chosen[::3]] == ["c"] * 10
+    assert {d.arm for d in (*chosen[1::3], *chosen[2::3])} == {"a", "b"}
+    law = told({"a": [1.0, 0.0], "b": [0.5]}).probabilities()
+    assert bandit.probabilities()["c"] == 1.0
+    assert all(d.propensity == pytest.approx(law[d.arm]) for d in chosen[1::3])
+    bandit.tell(chosen[0], 0.5)
+    assert 0 < bandit.probabilities()["c"] < 1
+
+
+def test_forgotten_arms_take_turns() -> None:
+    bandit = told({"a": [1.0], "b": [1.0], "c": [0.5] * 400}, discount=0.5)
+    assert [bandit.ask().arm for _ in range(6)] == ["a", "b", "c", "a", "b", "c"]
 
 
 def test_a_policy_that_looks_at_no_pulls_has_no_first_arm() -> None:
@@ -499,7 +512,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     "decision, cancelled": (lambda: fresh().cancel(9), "decision 9 was never made"),
     "decision, a text": (lambda: fresh().cancel("1"), "decision must be a Decision or its id, got '1'"),  # type: ignore[arg-type]
     "decision and arm": (lambda: fresh().tell(1, 1.0, arm="a"), "either a decision or arm=, got 1 and arm='a'"),  # type: ignore[call-overload]
-    "neither decision nor arm": (lambda: fresh().tell(reward=1.0), "either a decision or arm=, got None"),  # type: ignore[call-overload]
+    "neither decision nor arm": (lambda: fresh().tell(reward=1.0), "either a decision or arm=, got neither"),  # type: ignore[call-overload]
     "batch and reward": (lambda: fresh().tell([(1, 1.0)], 1.0), r"decision must be .*, got \[\(1, 1\.0\)\]"),  # type: ignore[call-overload]
     "reward, none": (lambda: fresh().tell(1), "reward must be a number, got None"),  # type: ignore[call-overload]
     "reward, a text": (lambda: fresh().tell(1, "1"), "reward must be a number, got '1'"),  # type: ignore[call-overload]
@@ -515,7 +528,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     "expire, reward": (lambda: fresh().expire(0.0, reward=math.nan), "reward must be finite, got nan"),
     "policy of a state": (
         lambda: ra.Bandit.from_json(fresh().to_json(), policy=ra.UCB(C=1.0)),
-        r"policy must be the one of the state, .*BoltzmannGumbel, got UCB\(C=1\.0\)",
+        r"policy must be the one of the state, .*BoltzmannGumbel, got UCB\(C=1\.0\), whose formula differs",
     ),
 }
 

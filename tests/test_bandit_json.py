@@ -129,7 +129,9 @@ def test_a_policy_of_ones_own_that_no_module_has_must_be_given() -> None:
     text = told(STATE, own(C=1.0)).to_json()
     with pytest.raises(ValueError, match="own"):
         ra.Bandit.from_json(text)
-    with pytest.raises(ValueError, match=r"policy must be the one of the state, .*own.*, got own\(C=2\.0\)"):
+    with pytest.raises(
+        ValueError, match=r"policy must be the one of the state, .*own, got own\(C=2\.0\), whose parameters differ"
+    ):
         ra.Bandit.from_json(text, policy=own(C=2.0))
     goes_on_alike(told(STATE, own(C=1.0)), 20, 50, policy=own(C=1.0))
 
@@ -195,7 +197,7 @@ WORDS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "both discount and window": (lambda s: s.update(discount=0.5), "discount and window exclude each other"),
     "more in the window than fits": (
         lambda s: s["statistics"]["recent"].append([1, 0, 1.0]),
-        "recent must be at most 5",
+        "recent must be the rewards that count, got \\[3, 3\\] by arm",
     ),
     "another generator": (lambda s: s["random"].update(bit_generator="MT19937"), "PCG64"),
     "another policy's formula": (lambda s: s["policy"].update(code="0" * 16), "not the one that it was"),

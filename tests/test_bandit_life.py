@@ -337,7 +337,7 @@ def test_answers_are_remembered_for_long_but_not_for_ever() -> None:
     bandit.ask(100_001)
     for number in range(1, 100_002):
         bandit.cancel(number)
-    with pytest.raises(ValueError, match="decision 1 was answered so long ago that its reward is not remembered"):
+    with pytest.raises(ValueError, match="decision 1 is not known: answered too long ago"):
         bandit.tell(1, 1.0)
     with pytest.raises(ValueError, match="decision 2 was cancelled or expired before"):
         bandit.tell(2, 1.0)

@@ -66,10 +66,8 @@ def check_same_policy(policy: Policy, specification: Any) -> None:
     given, wanted = policy.specification(), specification
     if _without_places(given) == _without_places(wanted):
         return
-    what = "parameters" if given["code"] == wanted["code"] else "formula"
-    raise ValueError(
-        f"policy must be the one of the state, {wanted['formula']}; the {what} of {policy!r} differ from it"
-    )
+    what = "parameters differ" if given["code"] == wanted["code"] else "formula differs"
+    raise ValueError(f"policy must be the one of the state, {wanted['formula']}, got {policy!r}, whose {what}")
 
 
 def _without_places(value: Any) -> Any:

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rightarm.noise import Gaussian, Gumbel, Law, Uniform
 from rightarm.propensity import graded, uniform
-from rightarm.propensity.largest import CODES, Beta, check, contenders, kernel_of, positive, usual
+from rightarm.propensity.largest import CODES, Beta, check, contenders, kernel_of, usual
 
 __all__ = ["Beta", "check_arm", "log_of_one", "of_largest"]
 
@@ -65,9 +65,8 @@ def log_of_one(law: Law | Beta | None, location: ArrayLike, scale: ArrayLike, ar
     if arm not in arms:
         return -math.inf
     first, second = first[arms], second[arms]
-    if first[0] == -math.inf or not positive(second):
+    if first[0] == -math.inf or not usual(first, second):
         return -math.log(count)
-    usual(first, second)
     return _log_one(law, first, second, int(np.searchsorted(arms, arm)))
 
 

@@ -25,9 +25,8 @@ from rightarm.propensity.uniform import below, ends
 F64 = NDArray[np.float64]
 I64 = NDArray[np.int64]
 
-SMALL, NOTHING = 2.0**-400, 2.0**-200  # squares of numbers beyond SMALL may overflow
+SMALL, NOTHING = 2.0**-400, 2.0**-80  # squares of numbers beyond SMALL may overflow
 LEAST_SHAPE, LARGEST_SHAPE = 1e-3, 1e15  # of beta laws
-TINY = 2.0**-60  # of the least positive scale: what stands for a scale of zero beside positive ones
 BAD_LOCATION, BAD_SCALE = -1, -2  # in place of a number of arms
 
 
@@ -66,31 +65,18 @@ def contenders(location: F64, scale: F64, arms: I64) -> int:
 
 
 @jit
-def positive(scale: F64) -> bool:
-    """Put something very small in place of scales of zero; false if there are none but these."""
-    least = np.inf
-    for j in range(scale.size):
-        if scale[j] > 0.0:
-            least = min(least, scale[j])
-    for j in range(scale.size):
-        if scale[j] == 0.0:
-            scale[j] = TINY * least
-    return least < np.inf
-
-
-@jit
-def usual(location: F64, scale: F64) -> None:
+def usual(location: F64, scale: F64) -> bool:
     """Bring numbers to a usual size: the largest score is the same after a shift and a common factor.
 
     Locations are counted from the largest, or large ones would swallow small scales. A scale that is nothing beside the
-    largest one is as good as one a little larger, and no number underflows.
+    largest one, zero for instance, is as good as one a little larger. False if all scales are zero.
     """
     largest, top = scale.max(), location.max()
     common = largest if not SMALL < largest < 1.0 / SMALL and largest > 0.0 else 1.0
     for j in range(scale.size):
         location[j] = max((location[j] * 0.5 - top * 0.5) / common * 2.0, -1.0 / SMALL)
-        if scale[j] > 0.0:
-            scale[j] = max(scale[j] / common, largest / common * NOTHING)
+        scale[j] = max(scale[j] / common, largest / common * NOTHING)
+    return largest > 0.0
 
 
 @jit
@@ -102,11 +88,9 @@ def shared(location: F64, scale: F64, chance: F64, all_arms: Callable[[F64, F64,
         return count
     some = arms[:count]
     first, second, found = location[some], scale[some], np.empty(count)
-    if first[0] > -np.inf and positive(second):
-        usual(first, second)
+    found[:] = 1.0 / count
+    if first[0] > -np.inf and usual(first, second):
         all_arms(first, second, found)
-    else:
-        found[:] = 1.0 / count
     chance[:] = 0.0
     for i in range(count):
         chance[arms[i]] = found[i]

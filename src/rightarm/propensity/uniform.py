@@ -76,6 +76,7 @@ def below(lower: F64, upper: F64, top: float, chance: F64) -> float:
             else:
                 left = max(left, upper[j])
         left = max(left, right - 4.0 / slope)
+        left = left if left < right else 0.0  # a step below rounding would not end
         product = panel(lower, upper, full, left, right, chance)
         right = left
     return factor
