@@ -12,14 +12,15 @@ import rightarm as ra
 from naive_memory import influence
 
 Chances = Callable[["Model", list[Hashable]], Any]
-FORGOTTEN = 1e-9  # discounted pulls from which on an arm counts as never pulled
+FORGOTTEN = 1e-100  # discounted pulls from which on an arm counts as never pulled
 
 
 def by_policy(model: Model, arms: list[Hashable]) -> Any:
-    """The exact probabilities, from the model's own counts."""
-    memory = {name: [model.memory[name].get(arm, 0.0) for arm in arms] for name in model.memory}
+    """The exact probabilities, from the model's own counts; the round is one more than the rewards that count."""
+    memory = {name: [model.gained(name, arm) for arm in arms] for name in model.added}
     pulls, means = [model.pulls(arm) for arm in arms], [model.estimate(arm) for arm in arms]
-    return ra.probabilities(model.policy, pulls=pulls, means=means, round=model.round, memory=memory or None)
+    counting = min(len(model.learned), model.window or len(model.learned))
+    return ra.probabilities(model.policy, pulls=pulls, means=means, round=counting + 1, memory=memory or None)
 
 
 def by_gumbel(model: Model, arms: list[Hashable]) -> Any:
@@ -29,8 +30,16 @@ def by_gumbel(model: Model, arms: list[Hashable]) -> Any:
     return ra.propensity.of_largest(ra.noise.Gumbel(), location, scale)
 
 
+def by_exponents(model: Model, arms: list[Hashable]) -> Any:
+    """Those of EXP3 by its formula: (1 − γ) e^(γ Ĝ_i / K) / Σ_j e^(γ Ĝ_j / K) + γ / K."""
+    gamma = model.policy.values["gamma"]
+    exponents = gamma / len(arms) * np.array([model.gained("gain", arm) for arm in arms])
+    weights = np.exp(exponents - exponents.max())
+    return (1 - gamma) * weights / weights.sum() + gamma / len(arms)
+
+
 class Model:
-    """What a bandit must know; ``learn`` says how the policy's own columns go on, of the old value, reward and p."""
+    """What a bandit must know; ``added`` says what a reward of such a probability adds to each column of the policy."""
 
     def __init__(
         self,
@@ -40,46 +49,67 @@ class Model:
         floor: float = 0.0,
         discount: float = 1.0,
         window: int | None = None,
-        learn: dict[str, Callable[[float, float, float], float]] | None = None,
+        added: dict[str, Callable[[float, float], float]] | None = None,
         chances: Chances = by_policy,
     ) -> None:
         self.arms, self.policy, self.chances, self.floor = list(arms), policy, chances, floor
-        self.discount, self.window, self.learn = discount, window, learn or {}
+        self.discount, self.window, self.added = discount, window, added or {}
         self.retired: set[Hashable] = set()
-        self.learned: list[tuple[Hashable, float]] = []
+        self.learned: list[tuple[Hashable, float, float]] = []  # arm, reward, propensity
+        self.sorted_at, self.sorted = 0, dict[Hashable, list[tuple[float, float, float]]]()
         self.pending: dict[int, tuple[Hashable, float, float]] = {}  # arm, propensity, when it was asked
         self.told: dict[int, float | None] = {}
-        self.memory: dict[str, dict[Hashable, float]] = {name: {} for name in self.learn}
+        self.last: dict[Hashable, int] = {}  # the latest decision for each arm
+        self.now = 1  # the next decision
 
     # What is known.
 
-    def rewards(self, arm: Hashable) -> list[tuple[float, float]]:
-        """Those of an arm that count, each with its weight."""
-        counting = self.learned if self.window is None else self.learned[-self.window :]
-        return [
-            (reward, self.discount**age) for age, (own, reward) in enumerate(reversed(counting)) if own == arm
-        ]  # the last reward has age 0
+    def rewards(self, arm: Hashable) -> list[tuple[float, float, float]]:
+        """Those of an arm that count: reward, propensity, weight."""
+        if self.sorted_at != len(self.learned):
+            self.sorted_at, self.sorted = len(self.learned), {}
+            counting = self.learned if self.window is None else self.learned[-self.window :]
+            for age, (own, reward, p) in enumerate(reversed(counting)):  # the last reward has age 0
+                self.sorted.setdefault(own, []).append((reward, p, self.discount**age))
+        return self.sorted.get(arm, [])
 
     def pulls(self, arm: Hashable) -> float:
-        return math.fsum(weight for _, weight in self.rewards(arm))
+        return math.fsum(weight for _, _, weight in self.rewards(arm))
 
     def mean(self, arm: Hashable) -> float:
-        total = math.fsum(reward * weight for reward, weight in self.rewards(arm))
+        total = math.fsum(reward * weight for reward, _, weight in self.rewards(arm))
         return total / self.pulls(arm) if self.rewards(arm) else 0.0
 
     def estimate(self, arm: Hashable) -> float:
         if self.policy.estimator == "mean":
             return self.mean(arm)
-        rewards, C = [reward for reward, _ in self.rewards(arm)], self.policy.values["C"]
-        root = math.sqrt(len(rewards))
-        return C / root * math.fsum(influence(reward / (C * root)) for reward in rewards) if rewards else 0.0
+        C, root = self.policy.values["C"], math.sqrt(self.pulls(arm))
+        terms = [weight * influence(reward / (C * root)) for reward, _, weight in self.rewards(arm)]
+        return C / root * math.fsum(terms) if terms else 0.0
+
+    def gained(self, name: str, arm: Hashable) -> float:
+        """What the rewards of an arm have added to a column."""
+        return math.fsum(weight * self.added[name](reward, p) for reward, p, weight in self.rewards(arm))
+
+    def spread(self, arm: Hashable) -> float:
+        mean = self.mean(arm)
+        return math.fsum(weight * (reward - mean) ** 2 for reward, _, weight in self.rewards(arm))
+
+    def half_widths(self) -> dict[Hashable, float]:
+        """Of the intervals: an arm's variance leans on that of all arms by the weight of one reward."""
+        pulls = {arm: self.pulls(arm) for arm in self.arms}
+        free = {arm: max(n - 1, 0.0) for arm, n in pulls.items()}
+        spreads = {arm: self.spread(arm) for arm in self.arms}
+        common = math.fsum(spreads.values()) / math.fsum(free.values()) if any(free.values()) else math.inf
+        return {
+            arm: 1.96 * math.sqrt((spreads[arm] + common) / (free[arm] + 1) / n) if n > FORGOTTEN else math.inf
+            for arm, n in pulls.items()
+        }
 
     @property
     def round(self) -> int:
-        """The rewards that count, and one."""
-        if self.discount < 1:
-            return round(sum(self.pulls(arm) for arm in self.arms)) + 1
-        return min(len(self.learned), self.window or len(self.learned)) + 1
+        """The rewards learned ever, and one."""
+        return len(self.learned) + 1
 
     def waiting(self, arm: Hashable) -> int:
         return sum(own == arm for own, _, _ in self.pending.values())
@@ -89,8 +119,13 @@ class Model:
         arms = [arm for arm in self.arms if arm in chosen and arm not in self.retired]
         new = [arm for arm in arms if self.pulls(arm) < FORGOTTEN]
         if new and self.policy.decision_inputs & {"pulls", "mean", "best", "worst"}:
-            first = min(new, key=self.waiting)  # min takes the first of several
-            chances = [float(arm == first) for arm in arms]
+            first = min(new, key=lambda arm: self.last.get(arm, 0))  # min takes the first of several
+            others = [arm for arm in arms if arm not in new]
+            if not others or first not in self.last or self.now - self.last[first] >= len(arms):
+                chances = [float(arm == first) for arm in arms]
+            else:
+                law = dict(zip(others, self.chances(self, others), strict=True))
+                chances = [law.get(arm, 0.0) for arm in arms]
         else:
             chances = self.chances(self, arms)
         rest = 1 - self.floor * len(arms)
@@ -102,11 +137,10 @@ class Model:
         assert decision.id not in self.pending
         assert decision.id not in self.told
         self.pending[decision.id] = (decision.arm, decision.propensity, now)
+        self.last[decision.arm], self.now = decision.id, decision.id + 1
 
     def reward(self, arm: Hashable, reward: float, propensity: float = 1.0) -> None:
-        self.learned.append((arm, reward))
-        for name, rule in self.learn.items():
-            self.memory[name][arm] = rule(self.memory[name].get(arm, 0.0), reward, propensity)
+        self.learned.append((arm, reward, propensity))
 
     def tell(self, number: int, reward: float) -> bool | None:
         """Whether it is learned; None if it contradicts what was told before."""

@@ -10,7 +10,7 @@ import pytest
 
 import rightarm as ra
 from cases import PLAYERS, POLICIES
-from rightarm.arms import Arms, check_reward, draw
+from rightarm.arms import Arms, check_reward, draw, mix
 from rightarm.policies.live import MEAN, MEMORY, PULLS, SPREAD
 
 CASES: dict[str, ra.Policy] = {name: case.policy for name, case in POLICIES.items()}
@@ -28,7 +28,7 @@ def arms_of(policy: ra.Policy, count: int, **memory: Any) -> Arms:
 
 def chances(known: Arms, members: list[int] | None = None) -> np.ndarray[Any, np.dtype[np.float64]]:
     some = np.arange(known.count) if members is None else np.array(members)
-    return known.law(some, [0] * known.count).chance
+    return known.law(some, [0] * known.count, now=1).chance
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name not in UNKNOWN])
@@ -156,3 +156,31 @@ def test_a_score_that_is_no_number_is_an_error() -> None:
         known.learn(0, 0.5, 1.0)
     with pytest.raises(ValueError, match=r"broken.*the scores have no law in this state: scale must be finite"):
         chances(known)
+
+
+def test_a_reward_of_which_nothing_finite_comes_is_refused_before_it_is_learned() -> None:
+    @ra.policy(noise=ra.noise.Gumbel(), learn={"gain": lambda gain, reward: gain + 1.0 / reward})
+    def inverse(pulls, gain, z):  # type: ignore[no-untyped-def]
+        return gain / pulls + z
+
+    bandit = ra.Bandit(["a", "b"], inverse(), seed=1)
+    decisions = bandit.ask(2)
+    before = bandit.to_json()
+    with pytest.raises(ValueError, match=r"cannot learn the reward 0\.0: of it come \{'gain': inf\}"):
+        bandit.tell([(decisions[0], 1.0), (decisions[1], 0.0)])
+    assert bandit.to_json() == before
+
+
+def test_probabilities_that_are_none_never_become_a_decision() -> None:
+    chance, heights = np.array([math.nan, 0.0]), np.empty(2)
+    assert not mix(chance, np.zeros(2), 0.0, heights)
+    assert not mix(np.zeros(2), np.zeros(2), 0.0, heights)
+    assert mix(np.array([0.25, 0.75]), np.zeros(2), 0.0, heights)
+    assert heights.tolist() == [0.25, 1.0]
+
+
+def test_a_clock_that_fails_leaves_no_decision_behind() -> None:
+    bandit = ra.Bandit(["a", "b"], ra.UCB(C=0.5), clock=lambda: math.nan)
+    with pytest.raises(ValueError, match="clock must be finite, got nan"):
+        bandit.ask(5)
+    assert [row["pending"] for row in bandit.table()] == [0, 0]

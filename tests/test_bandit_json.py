@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import subprocess
@@ -13,7 +14,9 @@ import numpy as np
 import pytest
 
 import rightarm as ra
-from bandits import BGE, BROKEN, CATONI, HASHABLES, KNOWN, STATE, Clock, column, told
+import rightarm.arms
+from bandits import BGE, CATONI, HASHABLES, KNOWN, STATE, Clock, column, told
+from rightarm.policies.live import MEAN, PULLS, SPREAD, live_policy
 
 
 def test_names_survive_json_with_their_types() -> None:
@@ -57,7 +60,7 @@ def goes_on_alike(bandit: ra.Bandit, before: int, after: int, **given: Any) -> N
 
 @pytest.mark.parametrize("name", KNOWN)
 def test_a_reloaded_bandit_decides_as_the_original(name: str) -> None:
-    goes_on_alike(ra.Bandit("abcd", KNOWN[name], seed=3), 80, 300)
+    goes_on_alike(ra.Bandit(list("abcd"), KNOWN[name], seed=3), 80, 300)
 
 
 SETTINGS: dict[str, tuple[ra.Policy, dict[str, Any]]] = {
@@ -66,16 +69,18 @@ SETTINGS: dict[str, tuple[ra.Policy, dict[str, Any]]] = {
     "window": (BGE, {"window": 30}),
     "window, clock and floor": (ra.UCB(C=0.5), {"window": 30, "floor": 0.01}),
     "discount": (BGE, {"discount": 0.95}),
+    "memory in a window": (ra.EXP3(gamma=0.1), {"window": 30}),
+    "memory with a discount": (ra.RobustUCB(u=1.0), {"discount": 0.95}),
     "catoni": (CATONI, {"floor": 0.01}),
+    "catoni in a window": (CATONI, {"window": 30}),
+    "catoni with a discount": (CATONI, {"discount": 0.95}),
 }
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=pytest.mark.xfail(reason=BROKEN)) if n == "discount" else n for n in SETTINGS]
-)
+@pytest.mark.parametrize("name", SETTINGS)
 def test_a_reloaded_bandit_keeps_its_settings(name: str) -> None:
     policy, settings = SETTINGS[name]
-    bandit = ra.Bandit("abcd", policy, seed=3, **settings)
+    bandit = ra.Bandit(list("abcd"), policy, seed=3, **settings)
     bandit.retire_arm("b")
     goes_on_alike(bandit, 80, 300)
 
@@ -83,10 +88,11 @@ def test_a_reloaded_bandit_keeps_its_settings(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", KNOWN)
 def test_a_reloaded_bandit_makes_the_same_next_hundred_thousand_decisions(name: str) -> None:
-    goes_on_alike(ra.Bandit("abcd", KNOWN[name], seed=3), 500, 100_000)
+    """Ten thousand for two policies, whose probabilities take ten times as long as those of the others."""
+    decisions = 10_000 if name in ("beta thompson", "perturbed by exponential") else 100_000
+    goes_on_alike(ra.Bandit(list("abcd"), KNOWN[name], seed=3), 500, decisions)
 
 
-@pytest.mark.xfail(reason="from_json counts retired arms against the floor")
 def test_a_bandit_with_retired_arms_and_a_floor_can_be_reloaded() -> None:
     bandit = told({"a": [1.0], "b": [0.5], "c": [0.0]}, floor=0.3)
     bandit.retire_arm("a")
@@ -102,7 +108,7 @@ def test_json_is_versioned_plain_and_readable_as_bytes() -> None:
 
 
 def test_the_answers_given_before_are_remembered_across_json() -> None:
-    bandit = ra.Bandit("ab", BGE, seed=1)
+    bandit = ra.Bandit(list("ab"), BGE, seed=1)
     bandit.ask(3)
     bandit.tell(1, 0.5)
     bandit.cancel(2)
@@ -123,7 +129,9 @@ def test_a_policy_of_ones_own_that_no_module_has_must_be_given() -> None:
     text = told(STATE, own(C=1.0)).to_json()
     with pytest.raises(ValueError, match="own"):
         ra.Bandit.from_json(text)
-    with pytest.raises(ValueError, match=r"policy must be the one of the state, .*own.*, got own\(C=2\.0\)"):
+    with pytest.raises(
+        ValueError, match=r"policy must be the one of the state, .*own, got own\(C=2\.0\), whose parameters differ"
+    ):
         ra.Bandit.from_json(text, policy=own(C=2.0))
     goes_on_alike(told(STATE, own(C=1.0)), 20, 50, policy=own(C=1.0))
 
@@ -141,6 +149,8 @@ def sample(policy: ra.Policy, **settings: Any) -> Any:
 SAMPLES: dict[str, Any] = {
     "window": sample(BGE, window=5, floor=0.1),
     "memory": sample(ra.EXP3(gamma=0.2)),
+    "memory in a window": sample(ra.EXP3(gamma=0.2), window=5),
+    "discount": sample(BGE, discount=0.5),
     "catoni": sample(CATONI),
     "schedule": sample(ra.Boltzmann(ra.inverse_log(0.5))),
     "noise": sample(ra.PerturbedMean(ra.noise.Gaussian(), scale=0.5)),
@@ -160,22 +170,35 @@ WORDS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "no arms": (lambda s: s.update(arms=[]), "arms"),
     "an arm twice": (lambda s: s.update(arms=["a", "a"]), "'a'"),
     "a list for an arm": (lambda s: s.update(arms=["a", ["b"]]), "arms must be text, numbers or tuples"),
-    "a hundred thousand pulls": (lambda s: s["statistics"].update(pulls=[1.0] * 100_000), "pulls must be"),
-    "negative pulls": (lambda s: s["statistics"].update(pulls=[-1.0, 3.0]), "pulls"),
-    "pulls that are no number": (lambda s: s["statistics"].update(pulls=[math.nan, 3.0]), "pulls must be finite"),
-    "an infinite mean": (lambda s: s["statistics"].update(mean=[math.inf, 3.0]), "mean must be finite"),
+    "a hundred thousand pulls": (lambda s: put(s, PULLS, [1.0] * 100_000), "table must have lists of 2 numbers"),
+    "negative pulls": (lambda s: put(s, PULLS, [-1.0, 6.0]), "pulls and spreads must not be negative"),
+    "a negative spread": (lambda s: put(s, SPREAD, [-1.0, 1.0]), "pulls and spreads must not be negative"),
+    "pulls that are no number": (lambda s: put(s, PULLS, [math.nan, 3.0]), "table must be finite, got nan"),
+    "pulls that are no whole numbers": (lambda s: put(s, PULLS, [2.5, 2.5]), "pulls must be whole numbers"),
+    "too many pulls": (lambda s: put(s, PULLS, [50.0, 50.0]), "the pulls must be 5.0 in all"),
+    "an infinite mean": (lambda s: put(s, MEAN, [math.inf, 3.0]), "table must be finite, got inf"),
+    "a row too few": (lambda s: s["statistics"]["table"].pop(), "table must have 5 rows"),
+    "a mapping for the table": (lambda s: s["statistics"].update(table={}), "table must have 5 rows"),
+    "more rewards than were told": (lambda s: s["statistics"].update(told=3), "3 in all or fewer"),
     "a floor too high": (lambda s: s.update(floor=0.6), r"floor must be .*, got 0\.6"),
     "too many flags": (lambda s: s["active"].append(True), "active must have one value"),
     "a flag of one": (lambda s: s.update(active=[1, 0]), "active must be true or false, got 1"),
-    "a propensity above 1": (lambda s: first_pending(s).__setitem__(1, 1.5), r"propensity must .*, got 1\.5"),
-    "a propensity of 0": (lambda s: first_pending(s).__setitem__(1, 0.0), r"propensity must .*, got 0\.0"),
-    "a pending arm unknown": (lambda s: first_pending(s).__setitem__(0, 2), "."),
-    "a negative pending arm": (lambda s: first_pending(s).__setitem__(0, -1), "arm must be .*, got -1"),
-    "pending and answered": (lambda s: s["answered"].update({next(iter(s["pending"])): 1.0}), "must differ"),
-    "a decision of the future": (lambda s: s["pending"].update({"99": first_pending(s)}), "below next_id"),
-    "a decision of no number": (lambda s: s["pending"].update({"x": first_pending(s)}), "x"),
+    "a propensity above 1": (lambda s: first_pending(s).__setitem__(2, 1.5), r"propensity must .*, got 1\.5"),
+    "a propensity of 0": (lambda s: first_pending(s).__setitem__(2, 0.0), r"propensity must .*, got 0\.0"),
+    "a pending arm unknown": (lambda s: first_pending(s).__setitem__(1, 2), "not the state of a bandit: IndexError"),
+    "a negative pending arm": (lambda s: first_pending(s).__setitem__(1, -1), "arm must be .*, got -1"),
+    "pending and answered": (lambda s: s["answered"].append([first_pending(s)[0], 1.0]), "must differ, got .* again"),
+    "pending twice": (lambda s: s["pending"].append(first_pending(s)), "must differ, got .* again"),
+    "answered twice": (lambda s: s["answered"].append(s["answered"][0]), "must differ, got .* again"),
+    "a decision of the future": (lambda s: first_pending(s).__setitem__(0, 99), "whole number below 15, got 99"),
+    "a decision of no number": (lambda s: first_pending(s).__setitem__(0, "x"), "whole number below 15, got 'x'"),
+    "a decision of a fraction": (lambda s: first_pending(s).__setitem__(0, 1.0), r"whole number below 15, got 1\.0"),
+    "an answer that is none": (lambda s: s["answered"][0].__setitem__(1, math.nan), "reward must be finite, got nan"),
     "both discount and window": (lambda s: s.update(discount=0.5), "discount and window exclude each other"),
-    "more in the window than fits": (lambda s: s["statistics"]["recent"].append([0, 1.0]), "recent must be at most 5"),
+    "more in the window than fits": (
+        lambda s: s["statistics"]["recent"].append([1, 0, 1.0]),
+        "recent must be the rewards that count, got \\[3, 3\\] by arm",
+    ),
     "another generator": (lambda s: s["random"].update(bit_generator="MT19937"), "PCG64"),
     "another policy's formula": (lambda s: s["policy"].update(code="0" * 16), "not the one that it was"),
     "a schedule as policy": (lambda s: s.update(policy=ra.inverse_log(0.5).specification()), "policy"),
@@ -184,7 +207,11 @@ WORDS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
 
 
 def first_pending(state: dict[str, Any]) -> Any:
-    return next(iter(state["pending"].values()))
+    return state["pending"][0]
+
+
+def put(state: dict[str, Any], row: int, values: list[float]) -> None:
+    state["statistics"]["table"][row] = values
 
 
 @pytest.mark.parametrize(("change", "message"), WORDS.values(), ids=WORDS)
@@ -226,16 +253,6 @@ def test_deep_nesting_inside_a_state_is_a_value_error() -> None:
             ra.Bandit.from_json(text.replace(old, new, 1).replace('"b"', '["c"]'))
 
 
-@pytest.mark.xfail(reason="ids are read by int() and by a dict, which let the last of several win")
-@pytest.mark.parametrize("again", ["0{}", " {}", "{}"], ids=["with a zero", "with a space", "as it is"])
-def test_an_id_that_is_there_twice_is_a_value_error(again: str) -> None:
-    state = SAMPLES["window"]
-    number, row = next(iter(state["pending"].items()))
-    text = json.dumps(state).replace('"pending": {', f'"pending": {{"{again.format(number)}": {json.dumps(row)}, ')
-    with pytest.raises(ValueError, match=number):
-        ra.Bandit.from_json(text)
-
-
 @pytest.fixture
 def trap(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A module that can be imported and must not be."""
@@ -265,7 +282,6 @@ def test_text_never_imports_or_calls_anything(hostile: Callable[[str], Any], tra
         ra.Bandit.from_json(json.dumps(SAMPLES["window"] | {"policy": hostile(trap)}))
 
 
-@pytest.mark.xfail(reason="a law beside a formula is imported without a look")
 @pytest.mark.parametrize("place", ["policy", "parameter"])
 def test_a_law_beside_a_formula_imports_nothing(place: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / f"rightarm_law_{place}.py").write_text("x = 1\n")
@@ -279,11 +295,10 @@ def test_a_law_beside_a_formula_imports_nothing(place: str, tmp_path: Any, monke
     assert not imported
 
 
-@pytest.mark.xfail(reason="getattr on a module may import lazily: numpy:f2py does")
 def test_attributes_that_are_modules_are_not_imported() -> None:
     script = (
         "import json, sys, rightarm as ra\n"
-        "state = json.loads(ra.Bandit('ab', ra.UCB(C=1.0)).to_json())\n"
+        "state = json.loads(ra.Bandit(['a', 'b'], ra.UCB(C=1.0)).to_json())\n"
         "state['policy']['formula'] = 'numpy:f2py'\n"
         "before = set(sys.modules)\n"
         "try:\n    ra.Bandit.from_json(json.dumps(state))\n"
@@ -333,6 +348,7 @@ def works(bandit: ra.Bandit) -> None:
         decision = bandit.ask()
         assert decision.propensity == law[decision.arm] > 0
         assert bandit.tell(decision, 0.5) is True
+        assert min(column(bandit, "pulls").values()) >= 0
     waiting = sum(column(bandit, "pending").values())
     assert bandit.expire(1.0, reward=0.5) == waiting - sum(column(bandit, "pending").values())
     assert all(row["pulls"] >= 0 and row["pending"] >= 0 for row in bandit.table())
@@ -340,15 +356,8 @@ def works(bandit: ra.Bandit) -> None:
     ra.Bandit.from_json(bandit.to_json())
 
 
-OPEN = {
-    ("window", "floor"): "a negative floor is taken",
-    ("window", "arms"): "names that are no finite numbers are taken, and cannot be kept again",
-} | {
-    (name, "statistics"): "pulls between whole numbers are taken, and squares of large rewards overflow"
-    for name in SAMPLES
-}
 FUZZED = [
-    pytest.param(name, key, marks=pytest.mark.xfail(reason=OPEN[name, key]) if (name, key) in OPEN else ())
+    (name, key)
     for name, state in SAMPLES.items()
     for key in state
     if name == "window" or key in ("statistics", "policy")
@@ -356,6 +365,13 @@ FUZZED = [
 EXTREME = (1e-320, 1e200, 1e308)  # of a policy's parameters: see the test of these below
 
 
+@pytest.fixture
+def compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To look up the compiled functions of a policy takes longer than all else in `from_json`."""
+    monkeypatch.setattr(rightarm.arms, "live_policy", functools.cache(live_policy))
+
+
+@pytest.mark.usefixtures("compiled_once")
 @pytest.mark.parametrize(("name", "key"), FUZZED)
 def test_a_state_with_one_thing_changed_is_refused_or_works(name: str, key: str) -> None:
     wrong = []

@@ -16,6 +16,7 @@ import compiled
 import rightarm as ra
 from naive import F64
 from rightarm import elementary
+from rightarm.compile import jit
 
 DIGITS = decimal.Context(prec=50)
 LOG_ERROR, EXP_ERROR = 0.9, 1.1  # units in the last place
@@ -166,3 +167,12 @@ def test_the_same_wherever_it_is_computed() -> None:
     assert same(in_formula("np.log(x)", x), [elementary.log(value) for value in x])
     y = np.linspace(-750.0, 715.0, 1_000)
     assert same(in_formula("np.exp(x)", y), [elementary.exp(value) for value in y])
+
+
+@pytest.mark.parametrize("name", ["expm1", "log1p"])
+def test_digits_near_zero(name: str) -> None:
+    """These stand for no function of NumPy, and are called in compiled code only."""
+    function, expected = jit(getattr(elementary, name)), getattr(math, name)
+    sizes = 10.0 ** np.linspace(-20, 2.8, 1_000)
+    for x in [*sizes.tolist(), *(-sizes[sizes < 1]).tolist(), 0.0]:
+        assert function(x) == pytest.approx(expected(x), rel=5e-16, abs=0.0)

@@ -342,3 +342,15 @@ def test_replay_over_the_random_log() -> None:
         result = replay(even, policy)
         assert abs(result.kept - 10_000 / 34) < 4.5 * math.sqrt(10_000 / 34)
         assert result.low <= 0.0046 <= result.high
+
+
+def test_columns_of_unequal_length_are_refused() -> None:
+    log = {"arm": ["a", "b"] * 5, "propensity": [0.5] * 10, "reward": [0.0] * 6}
+    with pytest.raises(ValueError, match=r"the columns of a log must be of one length, got \[6, 10\]"):
+        ra.evaluate(log, "uniform")
+
+
+def test_replay_notices_an_arm_too_many() -> None:
+    log = {"arm": list(range(34)) * 3, "propensity": [1 / 34] * 102, "reward": [0.0] * 102}
+    with pytest.raises(ValueError, match="about 34 arms, got 35"):
+        ra.replay(log, ra.UCB(C=0.5), arms=range(35))

@@ -174,7 +174,10 @@ def test_an_event_that_cannot_be_written_leaves_no_trace(
 
 def test_a_second_writer_is_refused(path: Path) -> None:
     with LogWriter(path) as log:
-        with pytest.raises(BlockingIOError, match=r"another writer has this log open; close that first: .*log\."):
+        with pytest.raises(
+            BlockingIOError,
+            match=r"another writer has this log open, in this process or another; close that first: .*log\.",
+        ):
             LogWriter(path)
         log.decision(1, "a", 0.5, 1, 0, START)
         log.pack()
@@ -348,8 +351,11 @@ def test_errors_name_line_and_value(tmp_path: Path, line: str, said: str) -> Non
 
 
 def test_a_folder_that_is_no_log_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "no.parquet").mkdir()
     with pytest.raises(ValueError, match="is not a log of rightarm"):
-        read_log(tmp_path)
+        read_log(tmp_path / "no.parquet")
+    with pytest.raises(ValueError, match=r"path must end in \.jsonl or \.parquet .*got .*/log\.csv"):
+        read_log(tmp_path / "log.csv")
     with pytest.raises(FileNotFoundError):
         read_log(tmp_path / "nothing.jsonl")
 

@@ -165,6 +165,11 @@ def test_equal_beta_laws_share(a: float, b: float) -> None:
     assert log_of_one(Beta(), [a] * 4, [b] * 4, 2) == pytest.approx(-math.log(4), abs=1e-10)
 
 
+def test_beta_laws_of_small_shapes() -> None:
+    """On the scale of log-odds they are long: e^(x/100) for thousands of units."""
+    np.testing.assert_allclose(of_largest(Beta(), [0.01] * 3, [0.01] * 3), 1 / 3, rtol=1e-10)
+
+
 # Very small probabilities, by their asymptotic value or a closed form.
 
 
@@ -257,6 +262,11 @@ def test_scales_of_zero(law: Law) -> None:
     )
 
 
+def test_gaussian_scales_whose_inverse_is_infinite() -> None:
+    found = of_largest(Gaussian(), [0.3, 0.3, 0.3], [1e-310, 1e-310, 1.0])
+    np.testing.assert_allclose(found, [0.25, 0.25, 0.5], rtol=1e-12)
+
+
 @pytest.mark.parametrize("law", [*LAWS, None], ids=str)
 def test_fair_ties_without_noise(law: Law | None) -> None:
     assert of_largest(law, [1.0, 2.0, 2.0, -math.inf], [0.0] * 4).tolist() == [0.0, 0.5, 0.5, 0.0]
@@ -307,3 +317,18 @@ def test_unknown_laws_and_arms() -> None:
         of_largest(Other(), [0.0], [1.0])
     with pytest.raises(ValueError, match="arm must be a whole number from 0 to 1, got 2"):
         log_of_one(Gumbel(), [0.0, 0.0], [1.0, 1.0], 2)
+
+
+@pytest.mark.parametrize("law", [Gumbel(), Gaussian(), Exponential(), Uniform()], ids=str)
+def test_any_sizes_of_locations_and_scales_give_probabilities(law: Law) -> None:
+    """Zeros, subnormal numbers and giants beside usual ones; large locations beside scales that rounding swallows."""
+    random = np.random.default_rng(9)
+    sizes = [0.0, 1e-320, 1e-200, 1e-10, 5e-4, 0.3, 1.0, 1e15, 1e200]
+    for _ in range(300):
+        arms = int(random.integers(2, 6))
+        location = random.choice([-1.0, 1.0], arms) * random.choice(sizes, arms)
+        scale = random.choice(sizes, arms)
+        found = of_largest(law, location, scale)
+        assert abs(found.sum() - 1) < 1e-9, (location, scale, found)
+    assert of_largest(law, [3e14, 3e14], [2.4e-4, 6.7e-13]).sum() == pytest.approx(1, abs=1e-9)
+    assert of_largest(law, [0.3, 0.0], [5e-4, 0.0]).tolist() == pytest.approx([1.0, 0.0], abs=1e-9)

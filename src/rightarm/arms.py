@@ -21,6 +21,9 @@ from rightarm.propensity.largest import check
 
 F64 = NDArray[np.float64]
 I64 = NDArray[np.int64]
+MOST = 2**53  # rewards; a float counts no further
+NEVER = 0  # in place of a decision's number
+NEGLIGIBLE = 1e-12  # weight of a discounted reward from which on it is not kept any more
 LARGEST = 1e100  # of rewards: their squares are summed
 
 
@@ -58,8 +61,8 @@ class Law(NamedTuple):
     members: I64
     chance: F64
     heights: F64
-    forced: bool
-    """Whether one of them must be pulled first; which, depends on what is waiting."""
+    settled: bool
+    """Whether it lasts until something is learned; not so while an arm has no reward yet."""
 
 
 class Arms:
@@ -130,7 +133,7 @@ class Arms:
 
     def _forget(self) -> None:
         """Leave out what counts no more; once in a window all is summed anew, so that no rounding adds up."""
-        while self.discount is not None and self._weight(self.recent[0]) < FORGOTTEN:
+        while self.discount is not None and self._weight(self.recent[0]) < NEGLIGIBLE:
             self.recent.popleft()
         if self.window is not None and len(self.recent) > self.window:
             oldest = self.recent.popleft()
@@ -158,13 +161,28 @@ class Arms:
         sums = np.bincount(arms, terms, self.table.shape[1])
         self.table[MEAN] = C * np.divide(sums, scale, out=np.zeros(scale.size), where=scale > 0)
 
+    def rehearse(self, lessons: Sequence[tuple[int, float, float]]) -> None:
+        """Raise if learning arms, rewards and propensities left a column that is not a number; nothing is learned."""
+        if not self.remembers or self.robust:
+            return
+        kept = self.table.copy(), self.told, self.total, self.recent.copy()
+        try:
+            for arm, reward, propensity in lessons:
+                self.learn(arm, reward, propensity)
+                wrong = dict(zip(self.policy.columns, self.table[MEMORY:, arm].tolist(), strict=True))
+                if not all(map(math.isfinite, wrong.values())):
+                    raise ValueError(f"{self.policy!r} cannot learn the reward {reward}: of it come {wrong}")
+        finally:
+            self.table, self.told, self.total, self.recent = kept
+
     # Deciding.
 
-    def law(self, members: I64, waiting: Sequence[int], floor: float = 0.0) -> Law:
-        """The exact probability of each of some arms, ``floor`` at least.
+    def law(self, members: I64, last: Sequence[int], now: int, floor: float = 0.0) -> Law:
+        """The exact probability of each of some arms, ``floor`` at least, for the decision with the number ``now``.
 
-        An arm that must be pulled before the policy's formulas can be used goes first, of several the one for which
-        least is waiting.
+        An arm that must be pulled before the policy's formulas can be used goes first, of several the one of which the
+        ``last`` decision is the longest ago. If each of them was chosen within as many decisions as there are arms,
+        its reward is awaited meanwhile, and the policy chooses among the others.
         """
         count = members.size
         if count != self._scratch[0].size:
@@ -179,12 +197,23 @@ class Arms:
             if found <= 0:
                 self._complain(found, first, second)
         else:
-            unknown = [i for i, arm in enumerate(members.tolist()) if self.table[PULLS, arm] < FORGOTTEN]
-            chance[:] = explored[:] = 0.0
-            chance[min(unknown, key=lambda i: waiting[int(members[i])])] = 1.0
+            self._choose_first(members, last, now, chance)
+            explored[:] = 0.0
         if not mix(chance, explored, floor, heights):
-            raise ValueError(f"{self.policy!r}: what it explores are not probabilities: {explored.tolist()}")
-        return Law(members, chance, heights, not free)
+            found = f"{chance.tolist()}, explored {explored.tolist()}"
+            raise ValueError(f"{self.policy!r}: what it chooses or explores by are not probabilities: {found}")
+        return Law(members, chance, heights, free)
+
+    def _choose_first(self, members: I64, last: Sequence[int], now: int, chance: F64) -> None:
+        """The probabilities while some arms have no reward."""
+        unknown = self.table[PULLS, members] < FORGOTTEN
+        oldest = min(np.flatnonzero(unknown).tolist(), key=lambda i: last[int(members[i])])
+        before = last[int(members[oldest])]
+        chance[:] = 0.0
+        if unknown.all() or before == NEVER or now - before >= members.size:
+            chance[oldest] = 1.0
+        else:
+            chance[~unknown] = self.law(members[~unknown], last, now).chance
 
     def _complain(self, found: int, first: F64, second: F64) -> None:
         try:
@@ -229,6 +258,8 @@ class Arms:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take what `to_json` gave, of as many arms as there are, after a look at all of it."""
         told, total = check_count("told", state["told"], least=0), check_number("total", state["total"])
+        if told > MOST:
+            raise ValueError(f"told must be at most {MOST}, got {told}")
         rows = state["table"]
         if not isinstance(rows, list) or len(rows) != self.table.shape[0]:
             raise ValueError(f"table must have {self.table.shape[0]} rows, got {rows!r:.60}")
@@ -242,9 +273,14 @@ class Arms:
             raise ValueError(f"robust must have an estimator for each of {len(self.robust)} arms, of as many rewards")
         if self.discount is None and ((table[PULLS] % 1).any() or total > told):
             raise ValueError(f"pulls must be whole numbers, {told} in all or fewer, got {table[PULLS].tolist()}")
+        largest = LARGEST * np.maximum(table[PULLS], 1)
+        if (np.abs(table[MEAN:SPREAD]) > largest).any() or (table[SPREAD] > 4 * LARGEST * largest).any():
+            raise ValueError(f"table must be sums of rewards of at most {LARGEST:g} in size, got {rows!r:.60}")
         recent = [self._told_from(one, told) for one in state["recent"]]
-        if len(recent) > (self.window or math.inf if self.keeps_rewards else 0):
-            raise ValueError(f"recent must be at most {self.window or 0} rewards, got {len(recent)}")
+        counts = np.bincount([one.arm for one in recent], minlength=self.count)
+        fits = (counts == table[PULLS]).all() if self.window else self.keeps_rewards or not recent
+        if not fits or len(recent) > (self.window or math.inf):
+            raise ValueError(f"recent must be the rewards that count, got {counts.tolist()} by arm")
         self.told, self.total, self.robust, self.recent = told, total, robust, deque(recent)
         self.table[:, : self.count] = table
 
@@ -255,7 +291,7 @@ class Arms:
         numbers = tuple(check_number("recent", value) for value in added)
         if len(numbers) != len(self.policy.columns):
             raise ValueError(f"recent must have what each column gained, got {row!r:.60}")
-        return Told(number, arm, check_reward(reward), numbers)
+        return Told(int(number), int(arm), check_reward(reward), numbers)
 
 
 def check_reward(reward: Any) -> float:
@@ -311,7 +347,7 @@ def count_reward(table: F64, arm: int, reward: float, discount: float) -> None:
     table[PULLS, arm] += 1.0
     add_to_sum(table, arm, reward)
     table[MEAN, arm] = plain_mean(table, arm)
-    table[SPREAD, arm] += (reward - before) * (reward - table[MEAN, arm])
+    table[SPREAD, arm] += max((reward - before) * (reward - table[MEAN, arm]), 0.0)  # means of equal rewards round
 
 
 @jit
@@ -331,13 +367,14 @@ def leave_out(table: F64, arm: int, reward: float, added: F64) -> None:
 
 @jit
 def mix(chance: F64, explored: F64, floor: float, heights: F64) -> bool:
-    """Put exploration and then the floor beneath the probabilities, and sum them up; false if there are none such."""
-    total = 0.0
+    """Put exploration and then the floor beneath the probabilities, and sum them up; false if they are none."""
+    total, all_chances = 0.0, 0.0
     for i in range(chance.size):
-        if not explored[i] >= 0.0:
+        if not explored[i] >= 0.0 or not chance[i] >= 0.0:
             return False
         total += explored[i]
-    if total > 1.0 + 1e-9:
+        all_chances += chance[i]
+    if total > 1.0 + 1e-9 or not abs(all_chances - 1.0) < 1e-6:
         return False
     height = 0.0
     for i in range(chance.size):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import math
 import os
 import threading
 import time
@@ -14,8 +16,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
-from rightarm.arms import I64, Arms, Decision, Law, check_reward, draw
-from rightarm.bandit_state import as_text, check_floor, flag, listed, name_from, plain_name, policy_from
+from rightarm.arms import I64, NEVER, Arms, Decision, Law, check_reward, draw
+from rightarm.bandit_state import (
+    as_text,
+    check_floor,
+    check_same_policy,
+    flag,
+    listed,
+    name_from,
+    plain_name,
+    policy_from,
+)
 from rightarm.extras import polars_for
 from rightarm.formula import check_count, check_number
 from rightarm.logs import LogWriter, answer_event, check_arm_name, check_propensity
@@ -52,9 +63,10 @@ class Bandit:
     - ``clock``: seconds since 1970, for `expire` and the log.
 
     An arm is drawn from the exact probabilities of the moment, so the propensity is that of the choice by construction.
-    While an arm has no reward, a policy that looks at means pulls it first; of several such arms, that for which the
-    fewest decisions wait. All methods may be called from several threads. A pending decision takes some 400 bytes; the
-    rewards of the last 100,000 answered ones are remembered, 30 MB at most, to notice what is told twice.
+    While an arm has no reward, a policy that looks at means pulls it first, and again after as many decisions as there
+    are arms if none has come by then; of several such arms, that which was not chosen the longest. All methods may be
+    called from several threads. A pending decision takes some 400 bytes; the rewards of the last 100,000 answered ones
+    are remembered, 30 MB at most, to notice what is told twice.
 
     >>> import rightarm as ra
     >>> bandit = ra.Bandit(["red", "green"], ra.Boltzmann(0.25), seed=1)
@@ -96,6 +108,7 @@ class Bandit:
         self.index: dict[Hashable, int] = {}
         self.active: list[bool] = []
         self.waiting: list[int] = []  # pending decisions of each arm
+        self.last: list[int] = []  # the latest decision for each arm
         self.pending: dict[int, Waiting] = {}
         self.answered: OrderedDict[int, float | None] = OrderedDict()
         self._all: I64 | None = None  # indices of the active arms, until they change
@@ -114,11 +127,43 @@ class Bandit:
         """The policy that decides."""
         return self.known.policy
 
-    def _write_to(self, log: LogWriter | str | os.PathLike[str]) -> None:
+    def _write_to(self, log: LogWriter | str | os.PathLike[str]) -> LogWriter:
         for name in self.names:
             check_arm_name("arms", name)
         self.log = log if isinstance(log, LogWriter) else LogWriter(log)
         self.next_id = max(self.next_id, 1 + (self.log.last_id or 0))
+        return self.log
+
+    def _go_on_in(self, log: LogWriter, events: int | None) -> None:
+        """Take over what the log has beyond so many events; a new one is told what is pending."""
+        if not log.events:
+            log.write([self._event(waiting.decision) for waiting in self.pending.values()])
+        elif events is None and self.pending:
+            raise ValueError(f"log must be a new one: this bandit has pending decisions and had no log, got {log.path}")
+        elif events is not None and events > log.events:
+            raise ValueError(f"log must be new or have the {events} events of before, got {log.events} in {log.path}")
+        self.log = None  # nothing is to be written again
+        for event in itertools.islice(log, log.events if events is None else events, None):
+            self._take(event)
+        self.log = log
+
+    def _take(self, event: Mapping[str, Any]) -> None:
+        match event["event"]:
+            case "arms":
+                for arm in event["arms"]:
+                    if arm not in self.index:
+                        self.add_arm(arm)
+                self.active = [name in event["arms"] for name in self.names]
+                self._arms_changed()
+            case "decision":
+                decision = Decision(*(event[name] for name in Decision._fields))
+                self._register(decision, self._known_arm("arm", decision.arm), event["time"])
+                self.next_id, self.version = max(self.next_id, decision.id + 1), max(self.version, decision.version)
+                self.random.random()
+            case "observation":
+                self._learn(self._known_arm("arm", event["arm"]), event["reward"], 1.0)
+            case _:
+                self._answer({event["id"]: event.get("reward")})
 
     def close(self) -> None:
         """Close the log, if there is one; a bandit in a ``with`` statement does so at its end."""
@@ -147,38 +192,35 @@ class Bandit:
         with self._lock:
             members = None if among is None else self._chosen(among)
             if size is None and self.log is None:
-                return self._decide(members)
-            made = [self._decide(members) for _ in range(count)]
+                return self._decide(members, self._now())
+            before, now = self.last.copy(), self._now()
+            made = [self._decide(members, now) for _ in range(count)]
             if self.log is not None:
-                self._log_decisions(self.log, made, members)
+                self._log_decisions(self.log, made, members, before)
         return made[0] if size is None else made
 
-    def _decide(self, members: list[int] | None) -> Decision:
+    def _decide(self, members: list[int] | None, now: float) -> Decision:
         law = self._law_of(members)
         place = draw(law.chance, law.heights, self.random.random())
         arm = law.members.item(place)
         decision = Decision(self.next_id, self.names[arm], law.chance.item(place), self.known.told + 1, self.version)
         self.next_id += 1
-        self.pending[decision.id] = Waiting(decision, arm, self._now())
-        self._wait(arm, 1)
+        self._register(decision, arm, now)
         return decision
+
+    def _register(self, decision: Decision, arm: int, asked: float) -> None:
+        self.pending[decision.id] = Waiting(decision, arm, asked)
+        self.waiting[arm] += 1
+        self.last[arm] = decision.id
 
     def _now(self) -> float:
         now = self.clock()
-        return now if type(now) is float else check_number("clock must give seconds, which", now)
+        return now if type(now) is float and math.isfinite(now) else check_number("clock", now)
 
-    def _wait(self, arm: int, more: int) -> None:
-        self.waiting[arm] += more
-        if self._law is not None and self._law.forced:
-            self._law = None
-
-    def _log_decisions(self, log: LogWriter, made: list[Decision], members: list[int] | None) -> None:
+    def _log_decisions(self, log: LogWriter, made: list[Decision], members: list[int] | None, last: list[int]) -> None:
         """Write decisions to the log, and before them the arms if these have changed; or unmake them."""
         now, among = self.pending[made[0].id].time, {} if members is None else {"among": self._named(members)}
-        events: list[dict[str, Any]] = [
-            {"event": "decision", **decision._asdict(), "time": self.pending[decision.id].time} | among
-            for decision in made
-        ]
+        events = [self._event(decision) | among for decision in made]
         if self._logged is not self._members():
             events.insert(0, {"event": "arms", "arms": self._named(self._members().tolist()), "time": now})
         try:
@@ -186,9 +228,12 @@ class Bandit:
             self._logged = self._all
         except BaseException:
             for decision in made:
-                self._wait(self.pending.pop(decision.id).arm, -1)
-            self.next_id = made[0].id
+                self.waiting[self.pending.pop(decision.id).arm] -= 1
+            self.last = last  # ids are not used again: who knows how far the log came
             raise
+
+    def _event(self, decision: Decision) -> dict[str, Any]:
+        return {"event": "decision", **decision._asdict(), "time": self.pending[decision.id].time}
 
     def _named(self, arms: list[int]) -> list[Hashable]:
         return [self.names[i] for i in arms]
@@ -213,8 +258,8 @@ class Bandit:
         arms = self._members() if members is None else np.array(members)
         if not arms.size:
             raise ValueError("every arm is retired; restore or add one")
-        law = self.known.law(arms, self.waiting, self.floor)
-        if members is None:
+        law = self.known.law(arms, self.last, self.next_id, self.floor)
+        if members is None and law.settled:
             self._law = law
         return law
 
@@ -223,12 +268,12 @@ class Bandit:
     @overload
     def tell(self, decision: Decision | int, reward: float) -> bool: ...
     @overload
-    def tell(self, decision: Iterable[Answer]) -> list[bool]: ...
+    def tell(self, decision: Iterable[Answer] | Mapping[int, float]) -> list[bool]: ...
     @overload
     def tell(self, *, arm: Hashable, reward: float) -> bool: ...
     def tell(
         self,
-        decision: Decision | int | Iterable[Answer] | None = None,
+        decision: Decision | int | Iterable[Answer] | Mapping[int, float] | None = None,
         reward: float | None = None,
         *,
         arm: Hashable = ...,
@@ -240,7 +285,8 @@ class Bandit:
         """
         with self._lock:
             if (decision is None) == (arm is ...):
-                raise TypeError(f"tell takes either a decision or arm=, got {decision!r} and arm={arm!r}")
+                given = "neither" if decision is None else f"{decision!r} and arm={arm!r}"
+                raise TypeError(f"tell takes either a decision or arm=, got {given}")
             if decision is None:
                 self._observe(self._known_arm("arm", arm), self.known.check(reward))
                 return True
@@ -248,9 +294,10 @@ class Bandit:
                 return self._tell_one(decision, reward)
             if not isinstance(decision, Iterable):
                 raise TypeError(f"tell takes a decision and a reward, or pairs of both, got {decision!r}")
-            return self._tell(decision)
+            return self._tell(decision.items() if isinstance(decision, Mapping) else decision)
 
     def _observe(self, arm: int, reward: float) -> None:
+        self.known.rehearse([(arm, reward, 1.0)])
         if self.log is not None:
             self.log.write([{"event": "observation", "arm": self.names[arm], "reward": reward, "time": self._now()}])
         self._learn(arm, reward, 1.0)
@@ -297,11 +344,13 @@ class Bandit:
         if waiting is not None or number in self.answered:
             return number
         if 0 < number < self.next_id:
-            raise ValueError(f"decision {number} was answered so long ago that its reward is not remembered")
+            raise ValueError(f"decision {number} is not known: answered too long ago, or by another bandit of this log")
         raise ValueError(f"decision {number} was never made here")
 
     def _answer(self, rewards: Mapping[int, float | None]) -> None:
         """Close pending decisions, with their rewards or, where that is None, without."""
+        waits = [(self.pending[number], reward) for number, reward in rewards.items()]
+        self.known.rehearse([(one.arm, r, one.decision.propensity) for one, r in waits if r is not None])
         if self.log is not None and rewards:
             now = self._now()
             self.log.write([answer_event(number, reward, now) for number, reward in rewards.items()])
@@ -310,7 +359,7 @@ class Bandit:
             self.answered[number] = reward
             if reward is not None:
                 self._learn(waiting.arm, reward, waiting.decision.propensity)
-            self._wait(waiting.arm, -1)
+            self.waiting[waiting.arm] -= 1
         while len(self.answered) > REMEMBERED:
             self.answered.popitem(last=False)
 
@@ -346,8 +395,11 @@ class Bandit:
         with self._lock:
             if not isinstance(arm, Hashable):
                 raise TypeError(f"arm must be hashable, got {arm!r}")
+            if isinstance(arm, np.generic):
+                arm = arm.item()  # a number that JSON and logs know
             if arm in self.index:
-                raise ValueError(f"arms must differ, got {arm!r} again")
+                hint = "" if self.active[self.index[arm]] else "; it is retired: restore_arm brings it back"
+                raise ValueError(f"arms must differ, got {arm!r} again{hint}")
             if self.log is not None:
                 check_arm_name("arm", arm)
             self._check_floor(more=1)
@@ -355,6 +407,7 @@ class Bandit:
             self.names.append(arm)
             self.active.append(True)
             self.waiting.append(0)
+            self.last.append(NEVER)
             self.known.add()
             self._arms_changed()
 
@@ -368,7 +421,7 @@ class Bandit:
         self._set_active(arm, False)
 
     def restore_arm(self, arm: Hashable) -> None:
-        """Choose a retired arm again; nothing of it was forgotten."""
+        """Choose a retired arm again, with what is known of it still."""
         self._set_active(arm, True)
 
     def _set_active(self, arm: Hashable, active: bool) -> None:
@@ -441,6 +494,11 @@ class Bandit:
     def __str__(self) -> str:
         return as_text(f"{self.policy}, {self.known.told:,} rewards, {len(self.pending):,} pending", self.table())
 
+    def __reduce__(self) -> Any:
+        raise TypeError(
+            "a bandit cannot be pickled or copied: it holds a lock and a log; to_json() has its whole state"
+        )
+
     def __repr__(self) -> str:
         return f"<Bandit: {self.policy}, {len(self.names)} arms, {self.known.told:,} rewards>"
 
@@ -477,6 +535,8 @@ class Bandit:
                 "active": self.active,
                 "state": self.version,
                 "next_id": self.next_id,
+                "last": self.last,
+                "events": None if self.log is None else self.log.events,
                 "statistics": self.known.to_json(),
                 "pending": [
                     [w.decision.id, w.arm, w.decision.propensity, w.decision.round, w.decision.version, w.time]
@@ -500,13 +560,18 @@ class Bandit:
 
         A policy of one's own is found by its name if its module is imported already, else ``policy`` must be given:
         text from elsewhere never imports anything.
+
+        With the same ``log`` as before, what happened since the text was made is learned from there, to the last event:
+        decisions, rewards, arms.
         """
         try:
-            made = cls._restored(json.loads(text), policy, clock)
+            state = json.loads(text)
+            made = cls._restored(state, policy, clock)
+            events = None if state["events"] is None else check_count("events", state["events"], least=0)
         except (KeyError, TypeError, AttributeError, IndexError, OverflowError, RecursionError) as error:
             raise ValueError(f"this is not the state of a bandit: {type(error).__name__}: {error}") from None
         if log is not None:
-            made._write_to(log)
+            made._go_on_in(made._write_to(log), events)
         return made
 
     @classmethod
@@ -518,8 +583,7 @@ class Bandit:
         if policy is not None and not isinstance(policy, Policy):
             raise ValueError(f"policy must be a policy such as UCB(C=0.5), got {policy!r}")
         found = policy_from(state["policy"]) if policy is None else policy
-        if found.specification() != state["policy"]:
-            raise ValueError(f"policy must be the one of the state, {state['policy']['formula']}, got {found!r}")
+        check_same_policy(found, state["policy"])
         names = [name_from(name) for name in listed("arms", state["arms"])]
         made = cls(names, found, seed=0, discount=state["discount"], window=state["window"], clock=clock)
         made.known.restore(state["statistics"])
@@ -531,6 +595,9 @@ class Bandit:
         made.next_id = check_count("next_id", state["next_id"])
         for row in listed("pending", state["pending"]):
             made._restore_pending(*row)
+        made.last = [check_count("last", number, least=0) for number in listed("last", state["last"])]
+        if len(made.last) != len(names) or max(made.last) >= made.next_id:
+            raise ValueError(f"last must be a decision below {made.next_id} for each arm, got {made.last}")
         for number, reward in listed("answered", state["answered"]):
             made._check_new(number)
             made.answered[number] = None if reward is None else check_reward(reward)
@@ -543,9 +610,7 @@ class Bandit:
         self._check_new(number)
         index, chance = check_count("arm", arm, least=0), check_propensity("propensity", propensity)
         counts = check_count("round", round), check_count("version", version, least=0)
-        self.waiting[index] += 1
-        decision = Decision(number, self.names[index], chance, *counts)
-        self.pending[number] = Waiting(decision, index, check_number("time", asked))
+        self._register(Decision(number, self.names[index], chance, *counts), index, check_number("time", asked))
 
     def _check_new(self, number: Any) -> None:
         """Raise if it is not the number of a decision that was made, or is there already."""

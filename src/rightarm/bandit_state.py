@@ -61,6 +61,21 @@ def policy_from(specification: Mapping[str, Any]) -> Policy:
     return found
 
 
+def check_same_policy(policy: Policy, specification: Any) -> None:
+    """Raise if a policy is not the one described; where its formulas stand does not matter, what they say does."""
+    given, wanted = policy.specification(), specification
+    if _without_places(given) == _without_places(wanted):
+        return
+    what = "parameters differ" if given["code"] == wanted["code"] else "formula differs"
+    raise ValueError(f"policy must be the one of the state, {wanted['formula']}, got {policy!r}, whose {what}")
+
+
+def _without_places(value: Any) -> Any:
+    if not isinstance(value, Mapping):
+        return value
+    return {name: _without_places(part) for name, part in value.items() if name != "formula"}
+
+
 def as_text(head: str, rows: list[dict[str, Any]]) -> str:
     """`Bandit.table` for the eye."""
     lines = [head, f"{'arm':<20} {'pulls':>10} {'estimate':>10} {'95% interval':>23} {'share':>7} {'probability':>12}"]

@@ -276,7 +276,8 @@ def _off_policy(run: Callable[..., Any], log: Path, policies: list[str], columns
     try:
         table = log.suffix == ".csv" or (log.suffix == ".parquet" and log.is_file())
         frame = read_table(log, **columns) if table else read_log(log)
-        names = {str(arm): arm for arm in frame["arm"].unique().to_list()}
+        listed = [arm for row in frame["among"].drop_nulls().unique() for arm in row] if "among" in frame else []
+        names = {str(arm): arm for arm in [*frame["arm"].unique(), *listed]}
         targets = [_law_by_arm(text, names) if text.startswith("{") else _policy_or_uniform(text) for text in policies]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # the text has them

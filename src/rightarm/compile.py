@@ -329,7 +329,10 @@ def _function_tokens(function: types.FunctionType, seen: dict[int, int]) -> Iter
     cells = tuple(cell.cell_contents for cell in function.__closure__ or ())
     found = [(name, value) for name, value in used.items() if name not in modules]
     names = [(name, module.__name__) for name, module in modules.items()]
-    yield from _tokens((function.__code__, function.__defaults__ or (), cells, names, attributes, found), seen)
+    code = function.__code__
+    if function.__doc__ is not None and code.co_consts[:1] == (function.__doc__,):  # words do not change what it does
+        code = code.replace(co_consts=(None, *code.co_consts[1:]))
+    yield from _tokens((code, function.__defaults__ or (), cells, names, attributes, found), seen)
 
 
 @contextlib.contextmanager

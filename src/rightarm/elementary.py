@@ -68,8 +68,22 @@ def exp(number: float) -> float:
     x = np.float64(number)
     inside = LARGEST if x > LARGEST else x
     inside = SMALLEST if inside < SMALLEST else inside
-    k = (inside * LOG2_E + TO_WHOLE) - TO_WHOLE
-    r = fma(k, -LN2_LOW, fma(k, -LN2_HIGH, inside))
+    k, fraction = reduced(inside)
+    value = 1.0 + fraction
+    half = np.floor(0.5 * k)  # in two steps: 2ᵏ alone may be too large or too small for a number
+    value = value * power_of_two(half) * power_of_two(k - half)
+    return np.inf if x > LARGEST else value
+
+
+def power_of_two(k: float) -> float:
+    """2ᵏ for a whole k between −1022 and 1023."""
+    return double_of_bits(bits_of_double(k + (2.0**52 + 1023)) << SHIFT)
+
+
+def reduced(x: float) -> tuple[float, float]:
+    """A whole k, and eʳ − 1 with x = k log 2 + r."""
+    k = (x * LOG2_E + TO_WHOLE) - TO_WHOLE
+    r = fma(k, -LN2_LOW, fma(k, -LN2_HIGH, x))
     p = 2.5100472505694996e-08
     p = fma(p, r, 2.7620201591031547e-07)
     p = fma(p, r, 2.7557268276905696e-06)
@@ -80,12 +94,17 @@ def exp(number: float) -> float:
     p = fma(p, r, 0.041666666666623824)
     p = fma(p, r, 0.16666666666666669)
     p = fma(p, r, 0.5000000000000001)
-    value = 1.0 + fma(r * r, p, r)
-    half = np.floor(0.5 * k)  # in two steps: 2ᵏ alone may be too large or too small for a number
-    value = value * power_of_two(half) * power_of_two(k - half)
-    return np.inf if x > LARGEST else value
+    return k, fma(r * r, p, r)
 
 
-def power_of_two(k: float) -> float:
-    """2ᵏ for a whole k between −1022 and 1023."""
-    return double_of_bits(bits_of_double(k + (2.0**52 + 1023)) << SHIFT)
+def expm1(x: float) -> float:
+    """eˣ − 1 for |x| ≤ 700, with its digits where x is small."""
+    k, fraction = reduced(x)
+    power = power_of_two(k)
+    return fma(power, fraction, power - 1.0)
+
+
+def log1p(x: float) -> float:
+    """log(1 + x), with its digits where x is small; what 1 + x is rounded by is given back."""
+    y = 1.0 + x
+    return log(y) + (x - (y - 1.0)) / y

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightarm.arms import Arms, Law, draw
+from rightarm.arms import NEVER, Arms, Law, draw
 from rightarm.confidence import check_confidence, interval, joint_lower_bound
 from rightarm.formula import check_count, check_number
 from rightarm.logs import check_propensity, read_log
@@ -63,17 +63,21 @@ def read_rows(
     for name in ("arm", "propensity", "reward"):
         if name not in log:
             raise ValueError(f"log must have the columns arm, propensity and reward, got none called {name!r}")
-    chosen, given = _listed(log["arm"]), _listed(log["among"]) if "among" in log else []
-    among = None if not given or any(row is None for row in given) else [list(row) for row in given]
+    chosen, propensities, told = (_listed(log[name]) for name in ("arm", "propensity", "reward"))
+    given: list[Any] = _listed(log["among"]) if "among" in log else [None] * len(chosen)
+    lengths = {len(column) for column in (chosen, propensities, told, given)}
+    if len(lengths) > 1:
+        raise ValueError(f"the columns of a log must be of one length, got {sorted(lengths)}")
+    among = None if any(row is None for row in given) else [list(row) for row in given]
     names = _names(chosen, among, arms)
     place = {name: i for i, name in enumerate(names)}
-    rewards = np.array([np.nan if reward is None else reward for reward in log["reward"]], dtype=float)
+    rewards = np.array([np.nan if reward is None else reward for reward in told], dtype=float)
     if missing is not None:
         rewards[np.isnan(rewards)] = check_number("missing", missing)
     kept = np.flatnonzero(~np.isnan(rewards))
     for i in kept:
-        check_propensity(f"propensity of row {i + 1}", log["propensity"][int(i)])
-    outside = kept[(rewards[kept] < low) | (rewards[kept] > high)]
+        check_propensity(f"propensity of row {i + 1}", propensities[i])
+    outside = kept[(rewards[kept] < low) | (rewards[kept] > high) | np.isinf(rewards[kept])]
     if outside.size:
         row = outside[0]
         raise ValueError(f"reward must be from {low} to {high}, see reward_range, got {rewards[row]} in row {row + 1}")
@@ -82,7 +86,7 @@ def read_rows(
     return Rows(
         names,
         np.array([place[chosen[i]] for i in kept], dtype=np.int64),
-        np.array([log["propensity"][int(i)] for i in kept], dtype=float),
+        np.array([propensities[i] for i in kept], dtype=float),
         rewards[kept],
         None if among is None else [np.array(sorted(place[arm] for arm in among[i])) for i in kept],
         len(chosen) - kept.size,
@@ -146,14 +150,14 @@ class _Learning:
     """A policy of rightarm, with what it knows so far."""
 
     def __init__(self, policy: Policy, arms: int) -> None:
-        self.known, self.waiting = Arms(policy), [0] * arms
+        self.known, self.last = Arms(policy), [NEVER] * arms
         self.law: Law | None = None  # until it learns
         for _ in range(arms):
             self.known.add()
 
     def _law_of(self, arms: I64) -> Law:
         if self.law is None or self.law.members is not arms:
-            self.law = self.known.law(arms, self.waiting)
+            self.law = self.known.law(arms, self.last, now=1)
         return self.law
 
     def probabilities(self, arms: I64) -> F64:
@@ -492,7 +496,7 @@ def _check_even(rows: Rows) -> None:
         )
     sizes = {len(rows.names)} if rows.among is None else {len(row) for row in rows.among}
     for size in sizes:
-        if abs(most * size - 1) > ROUNDED * size:
+        if abs(most * size - 1) > 0.4 / size:  # an arm more or less would be 1/size
             raise ValueError(
                 f"a propensity of {most:.6g} in every row means about {1 / most:.0f} arms, "
                 f"got {size}; say which there are with arms"

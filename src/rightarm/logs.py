@@ -14,6 +14,7 @@ import math
 import os
 import threading
 import warnings
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -134,6 +135,7 @@ class _Book:
     def __init__(self) -> None:
         self.decided, self.waiting = _Numbers(), set[int]()
         self.last_id: int | None = None
+        self.events = 0
 
     def check(self, event: Event) -> None:
         if "id" not in event:
@@ -149,6 +151,7 @@ class _Book:
 
     def take(self, event: Event) -> None:
         self.check(event)
+        self.events += 1
         if "id" not in event:
             return
         number = event["id"]
@@ -197,6 +200,9 @@ class LogWriter:
         self._packs = self.path.suffix == PART
         self._threads, self._process, self._closed = threading.Lock(), os.getpid(), False
         self._book, self._files = _Book(), list[int]()
+        weakref.finalize(self, _close_all, self._files)  # a writer that was dropped lets the next one in
+        if self.path.suffix not in (PART, TAIL):
+            raise ValueError(f"path must end in {TAIL} or {PART}, got {self.path}")
         try:
             self._open()
         except BaseException:
@@ -220,7 +226,7 @@ class LogWriter:
         path = _numbered(self.path, self._part, TAIL) if self._packs else self.path
         self._tail = _exclusive(path, self.path)
         self._files.append(self._tail)
-        self._size = self._lines = 0
+        self._size, self._lines, self._full = 0, 0, self.pack_every
         for line in _whole_lines(path):
             self._size += len(line)
             self._lines += 1
@@ -264,6 +270,15 @@ class LogWriter:
         """The largest id of a decision in the log, so that a bandit that comes back does not use it again."""
         return self._book.last_id
 
+    @property
+    def events(self) -> int:
+        """How many events the log has."""
+        return self._book.events
+
+    def __iter__(self) -> Iterator[Event]:
+        """The events, from the first on."""
+        return (event for _, event in _events(self.path))
+
     def write(self, events: Sequence[Event]) -> None:
         """Append several events, as they stand in a log, none of them if one is wrong or cannot be written."""
         checked = [_checked(event) for event in events]
@@ -275,17 +290,17 @@ class LogWriter:
             self._check_open()
             for event in checked:
                 self._book.check(event)
-            full = self._lines // self.pack_every
+            if self._packs and self._lines >= self._full:  # before, or what fails in it would seem to have failed here
+                self._pack_or_warn()
             self._append(lines.encode(), len(checked))
             for event in checked:
                 self._book.take(event)
-            if self._packs and self._lines // self.pack_every > full:
-                self._pack_or_warn()
 
     def _pack_or_warn(self) -> None:
         try:
             self._pack()
         except (OSError, polars_for("a log in Parquet").exceptions.PolarsError) as error:  # the events are safe
+            self._full += self.pack_every
             warnings.warn(f"{self.path} could not be packed, and goes on in lines: {error}", stacklevel=4)
 
     def _append(self, lines: bytes, count: int) -> None:
@@ -337,14 +352,18 @@ class LogWriter:
 
     def _release(self) -> None:
         self._closed = True
-        while self._files:
-            os.close(self._files.pop())  # the locks go with them
+        _close_all(self._files)  # the locks go with them
 
     def __enter__(self) -> LogWriter:
         return self
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+
+def _close_all(files: list[int]) -> None:
+    while files:
+        os.close(files.pop())
 
 
 def _exclusive(path: Path, log: Path) -> int:
@@ -358,7 +377,9 @@ def _exclusive(path: Path, log: Path) -> int:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         os.close(file)
-        raise BlockingIOError(error.errno, "another writer has this log open; close that first", str(log)) from None
+        raise BlockingIOError(
+            error.errno, "another writer has this log open, in this process or another; close that first", str(log)
+        ) from None
     return file
 
 
@@ -474,6 +495,8 @@ def read_log(path: PathLike) -> polars.DataFrame:
     of several types are given as JSON. Everything is checked; an error names the line. A log may be read while it is
     written: a last line that is torn does not count.
     """
+    if Path(path).suffix not in (PART, TAIL):
+        raise ValueError(f"path must end in {TAIL} or {PART} (read_table reads tables of others), got {path}")
     book, rows, arms = _Book(), dict[int, Event](), dict[str, list[Arm]]()
     for place, event in _events(Path(path)):
         _at(place, book.take, event)
@@ -538,13 +561,18 @@ def read_table(
     pl, path = polars_for("read_table()"), Path(path)
     if path.suffix not in (".csv", PART):
         raise ValueError(f"path must end in .csv or {PART}, got {path}")
-    table = pl.read_csv(path, infer_schema_length=None) if path.suffix == ".csv" else pl.read_parquet(path)
+    try:
+        table = pl.read_csv(path, infer_schema_length=None) if path.suffix == ".csv" else pl.read_parquet(path)
+    except pl.exceptions.PolarsError as error:
+        raise ValueError(f"{path} cannot be read as a table: {error}") from None
     for option, column in {"arm": arm, "propensity": propensity, "reward": reward}.items():
         if column not in table.columns:
             raise ValueError(f"{option} must be a column of {path}, {', '.join(table.columns)}, got {column!r}")
     first = 2 if path.suffix == ".csv" else 1  # the heading is a line
     _check_column(table[arm], check_arm_name, path, first)
     _check_column(table[propensity], check_propensity, path, first)
+    if table[reward].dtype == pl.Boolean:
+        table = table.with_columns(pl.col(reward).cast(pl.Float64))
     _check_column(table[reward], lambda name, value: value is None or check_number(name, value), path, first)
     count = pl.int_range(1, pl.len() + 1, dtype=pl.Int64)
     frame: polars.DataFrame = table.select(

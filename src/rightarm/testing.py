@@ -78,7 +78,7 @@ def _check_live(policy: Policy, random: np.random.Generator) -> None:
                 f"{list(found.values())} live, {expected.tolist()} by the formulas at {pulls=}, {means=}, {memory=}"
             )
             _require(
-                np.allclose(expected, list(found.values()), atol=1e-7), f"{policy}: probabilities differ: {stated}"
+                np.allclose(expected, list(found.values()), atol=1e-9), f"{policy}: probabilities differ: {stated}"
             )
         decision, same = bandit.ask(), again.ask()
         _require(decision == same, f"{policy}: {decision} becomes {same} after a reload")

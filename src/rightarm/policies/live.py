@@ -5,6 +5,7 @@ The state is a table with a row for each thing known of an arm and a column for 
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from rightarm.propensity.largest import kernel_of
 # Rows of the table: pulls, and the mean that formulas see; the sum of rewards, what rounding took of it, Σ (x − mean)²;
 # and then the policy's columns.
 PULLS, MEAN, SUM, LOST, SPREAD, MEMORY = 0, 1, 2, 3, 4, 5
-FORGOTTEN = 1e-9  # pulls, discounted, below which an arm counts as never pulled
+FORGOTTEN = 1e-100  # pulls, discounted, below which an arm counts as never pulled: formulas divide by them
 
 FAR = 2.0**200  # z beside which every location vanishes, so that the scale is read off to its last digit
 
@@ -122,8 +123,9 @@ class Live(NamedTuple):
     chances: Any
 
 
+@functools.lru_cache(maxsize=256)
 def live_policy(policy: Policy) -> Live:
-    """The compiled functions, the same for all values of the parameters."""
+    """The compiled functions, the same for all values of the parameters; to find them again takes milliseconds."""
     check_formulas(policy)
     law, numbers_of = policy.stated_law
     names = [*policy.columns, *policy.keep]

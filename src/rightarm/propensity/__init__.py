@@ -6,7 +6,7 @@ distribution functions F_j and densities f_j,
     p_i = P[score_i is the largest] = ∫ f_i(x) Π_{j≠i} F_j(x) dx,
 
 a softmax for Gumbel noise of one scale, else an integral that is computed to nearly all digits, at any locations and
-scales: `gumbel` and `graded` say how.
+scales: `gumbel`, `gaussian`, `beta` and `graded` say how.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rightarm.noise import Gaussian, Gumbel, Law, Uniform
 from rightarm.propensity import graded, uniform
-from rightarm.propensity.largest import CODES, Beta, check, contenders, kernel_of, positive, usual
+from rightarm.propensity.largest import CODES, Beta, check, contenders, kernel_of, usual
 
 __all__ = ["Beta", "check_arm", "log_of_one", "of_largest"]
 
@@ -65,8 +65,7 @@ def log_of_one(law: Law | Beta | None, location: ArrayLike, scale: ArrayLike, ar
     if arm not in arms:
         return -math.inf
     first, second = first[arms], second[arms]
-    usual(first, second)
-    if first[0] == -math.inf or not positive(second):
+    if first[0] == -math.inf or not usual(first, second):
         return -math.log(count)
     return _log_one(law, first, second, int(np.searchsorted(arms, arm)))
 

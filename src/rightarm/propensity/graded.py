@@ -7,7 +7,8 @@ With F_j and f_j distribution function and density of arm j's score and G = −�
 The grid starts at a point x_L to the left of which nearly nothing lies, e^(−DEPTH) of the whole, and is equally spaced
 in log(x − x_L), POINTS an octave: narrow laws near x_L and wide ones further on are met with steps that fit them. For
 all arms, x_L is where G = DEPTH. For one arm whose probability may be very small, it is where the arm's own integrand
-has fallen by DEPTH from its largest value; the result is a logarithm.
+has fallen by DEPTH from its largest value; the result is a logarithm. For all arms, `gumbel`, `gaussian` and `beta` are
+faster: here they are done for exponential laws only.
 
 The density of an exponential law begins at its location, so that the product vanishes at the largest of them; points
 are sought on the scale of the logarithm of the distance to it. On the scale of log-odds, the left tail of a beta law is

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from rightarm.compile import Kernel, jit
 from rightarm.noise import Exponential, Gaussian, Gumbel, Law, Uniform
+from rightarm.propensity.beta import all_arms as beta_arms
+from rightarm.propensity.gaussian import all_arms as gaussian_arms
 from rightarm.propensity.graded import all_arms as graded_arms
 from rightarm.propensity.graded import origin
 from rightarm.propensity.gumbel import all_arms as gumbel_arms
@@ -23,8 +25,8 @@ from rightarm.propensity.uniform import below, ends
 F64 = NDArray[np.float64]
 I64 = NDArray[np.int64]
 
-SMALL = 2.0**-500  # squares of scales are still numbers
-TINY = 2.0**-60  # of the least positive scale: what stands for a scale of zero beside positive ones
+SMALL, NOTHING = 2.0**-400, 2.0**-80  # squares of numbers beyond SMALL may overflow
+LEAST_SHAPE, LARGEST_SHAPE = 1e-3, 1e15  # of beta laws
 BAD_LOCATION, BAD_SCALE = -1, -2  # in place of a number of arms
 
 
@@ -63,27 +65,18 @@ def contenders(location: F64, scale: F64, arms: I64) -> int:
 
 
 @jit
-def positive(scale: F64) -> bool:
-    """Put something very small in place of scales of zero; false if there are none but these."""
-    least = np.inf
-    for j in range(scale.size):
-        if scale[j] > 0.0:
-            least = min(least, scale[j])
-    for j in range(scale.size):
-        if scale[j] == 0.0:
-            scale[j] = TINY * least
-    return least < np.inf
+def usual(location: F64, scale: F64) -> bool:
+    """Bring numbers to a usual size: the largest score is the same after a shift and a common factor.
 
-
-@jit
-def usual(location: F64, scale: F64) -> None:
-    """Bring numbers of unusual size to a usual one; the largest score is the same after a shift and a common factor."""
-    largest = scale.max()
-    if 0.0 < largest < SMALL or largest > 1.0 / SMALL:
-        top = location.max()
-        for j in range(scale.size):
-            location[j] = max((location[j] * 0.5 - top * 0.5) / largest * 2.0, -1.0 / SMALL)
-            scale[j] /= largest
+    Locations are counted from the largest, or large ones would swallow small scales. A scale that is nothing beside the
+    largest one, zero for instance, is as good as one a little larger. False if all scales are zero.
+    """
+    largest, top = scale.max(), location.max()
+    common = largest if not SMALL < largest < 1.0 / SMALL and largest > 0.0 else 1.0
+    for j in range(scale.size):
+        location[j] = max((location[j] * 0.5 - top * 0.5) / common * 2.0, -1.0 / SMALL)
+        scale[j] = max(scale[j] / common, largest / common * NOTHING)
+    return largest > 0.0
 
 
 @jit
@@ -95,11 +88,9 @@ def shared(location: F64, scale: F64, chance: F64, all_arms: Callable[[F64, F64,
         return count
     some = arms[:count]
     first, second, found = location[some], scale[some], np.empty(count)
-    usual(first, second)
-    if first[0] > -np.inf and positive(second):
+    found[:] = 1.0 / count
+    if first[0] > -np.inf and usual(first, second):
         all_arms(first, second, found)
-    else:
-        found[:] = 1.0 / count
     chance[:] = 0.0
     for i in range(count):
         chance[arms[i]] = found[i]
@@ -109,12 +100,6 @@ def shared(location: F64, scale: F64, chance: F64, all_arms: Callable[[F64, F64,
 @jit
 def nobody(location: F64, scale: F64, chance: F64) -> None:
     """Stands for the arms with noise where there are none."""
-
-
-@jit
-def gaussian_arms(location: F64, scale: F64, chance: F64) -> None:
-    """The arms of Gaussian scores."""
-    graded_arms(GAUSSIAN, location - origin(GAUSSIAN, location, scale), scale, chance)
 
 
 @jit
@@ -164,11 +149,11 @@ def of_uniform(location: F64, scale: F64, chance: F64) -> int:
 def of_beta(first: F64, second: F64, chance: F64) -> int:
     """Beta scores, by their two shapes."""
     for j in range(first.size):
-        if not 0.0 < first[j] < np.inf:
+        if not LEAST_SHAPE <= first[j] <= LARGEST_SHAPE:
             return BAD_LOCATION
-        if not 0.0 < second[j] < np.inf:
+        if not LEAST_SHAPE <= second[j] <= LARGEST_SHAPE:
             return BAD_SCALE
-    graded_arms(BETA, first, second, chance)
+    beta_arms(first, second, chance)
     return first.size
 
 
@@ -201,6 +186,7 @@ def check(law: Law | Beta | None, count: int, first: F64, second: F64) -> None:
     name = {BAD_LOCATION: "first", BAD_SCALE: "second"}[count]
     wrong = {BAD_LOCATION: first, BAD_SCALE: second}[count].tolist()
     if isinstance(law, Beta):
-        raise ValueError(f"the {name} shapes of beta laws must be positive and finite, got {wrong}")
+        bounds = f"from {LEAST_SHAPE:g} to {LARGEST_SHAPE:g}"
+        raise ValueError(f"the {name} shapes of beta laws must be positive, {bounds}, got {wrong}")
     must = "location must be a number below infinity" if name == "first" else "scale must be finite and not negative"
     raise ValueError(f"{must}, got {wrong}")

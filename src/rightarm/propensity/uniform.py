@@ -25,10 +25,18 @@ NODES, WEIGHTS = np.polynomial.legendre.leggauss(20)  # exact for polynomials of
 
 @jit
 def ends(location: F64, scale: F64) -> tuple[F64, F64]:
-    """The ends of uniform scores, the largest lower one being 0."""
+    """The ends of uniform scores, the largest lower one being 0.
+
+    An arm whose upper end is not above that cannot win, and has it for both ends: a narrow law far below would have its
+    width lost in rounding.
+    """
     highest = np.argmax(location - scale)
     lower = (location - location[highest]) - (scale - scale[highest])
-    return lower, lower + 2 * scale
+    upper = lower + 2 * scale
+    for j in range(lower.size):
+        if upper[j] <= 0.0:
+            lower[j], upper[j] = -1.0, 0.0
+    return lower, upper
 
 
 @jit
@@ -68,6 +76,7 @@ def below(lower: F64, upper: F64, top: float, chance: F64) -> float:
             else:
                 left = max(left, upper[j])
         left = max(left, right - 4.0 / slope)
+        left = left if left < right else 0.0  # a step below rounding would not end
         product = panel(lower, upper, full, left, right, chance)
         right = left
     return factor

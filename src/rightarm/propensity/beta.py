@@ -1,0 +1,174 @@
+"""Beta laws with any shapes: the probabilities of all arms from one grid, compiled.
+
+On the scale x = log(θ/(1−θ)), with densities f_j and distribution functions F_j,
+
+    p_i = ∫ f_i(x)/F_i(x) · Π_j F_j(x) dx
+
+by the grid of `gaussian`, whose spacing is bounded here: on this scale a law's left tail is long and its bend short.
+Distribution functions have no short formula that holds for all shapes, densities have: F_j is found at the left point,
+and what lies between two points of the grid is added to it. log F_j is concave and at least −DEPTH − SLACK at the left
+point, so that over a step it rises by less than 4, which Gauss and Legendre's rule is good for.
+
+A row of LANES points is what a loop goes over, so that it becomes vector code: see `gumbel`.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightarm.compile import jit
+from rightarm.elementary import exp, expm1, log, log1p
+from rightarm.propensity.gaussian import DEPTH, FAR, LANES, SLACK, STEP
+from rightarm.propensity.gaussian import law as gaussian_law
+from rightarm.propensity.graded import COARSEST
+from rightarm.propensity.laws import BETA, NODES, TAIL_FIRST, TAIL_STEP, WEIGHTS, mode, peak, width
+
+F64 = NDArray[np.float64]
+I64 = NDArray[np.int64]
+
+NOTHING = -100.0  # as a logarithm; not yet a subnormal number
+LONGEST = 2e4  # grid, over COARSEST: shapes below 1e-3 ask for more, in vain
+
+
+@jit
+def height(x: float, a: float, b: float, middle: float) -> float:
+    """log of the density over the density at its mode, ``middle``."""
+    share, w = min(a, b) / (a + b), (x - middle if a <= b else middle - x)  # the smaller share loses fewer digits
+    inside = min(max(w, -700.0), 600.0)
+    return (a + b) * (share * w - log1p(share * expm1(inside)) - max(w - inside, 0.0))
+
+
+@jit
+def depth(x: float, a: F64, b: F64, middle: F64, parts: F64) -> float:
+    """About −log Π F_j(x): that of Gaussian laws with densities as high."""
+    for j in range(a.size):
+        root = math.sqrt(max(-2.0 * height(x, a[j], b[j], middle[j]), 0.0))
+        _, below = gaussian_law(min(root, FAR) if x > middle[j] else -min(root, FAR))
+        parts[j] = -log(below)
+    return parts.sum()
+
+
+@jit
+def left_of_all(a: F64, b: F64, middle: F64) -> tuple[float, float]:
+    """x_L, where the depth is between DEPTH and DEPTH + SLACK, and a step from there over which it falls by 2 to 4."""
+    top = np.argmax(middle)
+    low = high = middle[top]
+    step = width(BETA, a[top], b[top])
+    parts = np.empty(a.size)
+    while depth(high, a, b, middle, parts) > DEPTH:
+        low, high, step = high, high + step, 2.0 * step
+    deep = depth(low, a, b, middle, parts)
+    while deep < DEPTH:
+        low, high, step = low - step, low, 2.0 * step
+        deep = depth(low, a, b, middle, parts)
+    while deep > DEPTH + SLACK and high - low > 1e-15 * (abs(low) + abs(high)):
+        between = 0.5 * (low + high)
+        there = depth(between, a, b, middle, parts)
+        if there >= DEPTH:
+            low, deep = between, there
+        else:
+            high = between
+    y = high - low
+    while deep - depth(low + y, a, b, middle, parts) < 2.0:
+        y *= 2.0
+    while deep - depth(low + y, a, b, middle, parts) > 4.0:
+        y *= 0.5
+    return low, y
+
+
+@jit
+def alive(x: float, a: F64, b: F64, middle: F64, arms: I64) -> int:
+    """Keep those of ``arms`` whose distribution function is not yet 1 at x; how many there are."""
+    kept = 0
+    for i in range(arms.size):
+        j = arms[i]
+        if x <= middle[j] or height(x, a[j], b[j], middle[j]) > -0.5 * FAR * FAR:
+            arms[kept] = j
+            kept += 1
+    return kept
+
+
+@jit
+def cdf(x: float, a: float, b: float, middle: float) -> float:
+    """P[X ≤ x], on the right of the mode from what is above: the trapezoidal rule in s, y = W e^(s − e^(−s))."""
+    side = 1.0 if x <= middle else -1.0
+    slope = abs(a - (a + b) / (1.0 + math.exp(min(-x, 700.0))))
+    W = 1.0 / (slope + 1.0 / width(BETA, a, b))
+    terms, here = np.empty(LANES), height(x, a, b, middle)
+    total, s = 0.0, TAIL_FIRST
+    while True:
+        for n in range(LANES):
+            rise = exp(-s - n * TAIL_STEP)
+            y = W * exp(s + n * TAIL_STEP - rise)
+            terms[n] = y * (1.0 + rise) * exp(max(height(x - side * y, a, b, middle) - here, NOTHING))
+        total += terms.sum()
+        s += LANES * TAIL_STEP
+        if s > 1.0 and not terms[-1] >= 1e-18 * total:
+            break
+    beyond = TAIL_STEP * total * math.exp(here + peak(BETA, a, b))
+    return beyond if side > 0.0 else 1.0 - beyond
+
+
+@jit
+def multiply(x: F64, dx: F64, a: float, b: float, F: float, ratio: F64, product: F64) -> float:
+    """Multiply the product by an arm's F at a row of points, and ``ratio`` gets f/F; F at the last of them.
+
+    ``dx`` are the distances to the points before, of which the first has the given F.
+    """
+    middle, top = mode(BETA, a, b), peak(BETA, a, b)
+    between = np.zeros(LANES)
+    for k in range(NODES.size):
+        for n in range(LANES):
+            f = exp(max(height(x[n] - NODES[k] * dx[n], a, b, middle) + top, NOTHING))
+            between[n] += WEIGHTS[k] * dx[n] * f
+    for n in range(LANES):
+        ratio[n] = exp(max(height(x[n], a, b, middle) + top, NOTHING))
+    for n in range(LANES):
+        F += between[n]
+        ratio[n] /= F
+        product[n] *= F
+    return F
+
+
+@jit
+def spaced(t: float, y: F64, dy: F64, weight: F64) -> None:
+    """A row of distances from x_L, C log(1 + eᵗ) with C = COARSEST, and of the distances to the points before."""
+    before = y[LANES - 1]
+    for n in range(LANES):
+        at = t + n * STEP
+        small = exp(-abs(at))
+        y[n] = COARSEST * (max(at, 0.0) + log1p(small))
+        weight[n] = STEP * COARSEST * (1.0 if at > 0.0 else small) / (1.0 + small)
+    for n in range(LANES):
+        before, dy[n] = y[n], y[n] - before
+
+
+@jit
+def all_arms(a: F64, b: F64, chance: F64) -> None:
+    """The probability of every arm to have the largest score, of shapes a and b."""
+    middle = np.log(a / b)
+    left, first = left_of_all(a, b, middle)
+    arms = np.arange(a.size)
+    arms = arms[: alive(left, a, b, middle, arms)]
+    F, ratio = np.empty(a.size), np.empty(LANES * a.size)
+    for j in arms:
+        F[j] = cdf(left, a[j], b[j], middle[j])
+    t = math.log(math.expm1(first / COARSEST))
+    y, dy, product, weight = np.zeros(LANES), np.empty(LANES), np.empty(LANES), np.empty(LANES)
+    chance[:] = 0.0
+    while arms.size and t < LONGEST:
+        spaced(t, y, dy, weight)
+        x = left + y
+        product[:] = 1.0
+        for i in range(arms.size):
+            j = arms[i]
+            F[j] = multiply(x, dy, a[j], b[j], F[j], ratio[LANES * i : LANES * (i + 1)], product)
+        for i in range(arms.size):
+            for n in range(LANES):
+                chance[arms[i]] += weight[n] * product[n] * ratio[LANES * i + n]
+        t += LANES * STEP
+        arms = arms[: alive(x[-1], a, b, middle, arms)]
+    chance[arms] = np.nan
