@@ -27,7 +27,16 @@ OPERATORS: dict[type, Callable[..., Any]] = {
     ast.USub: operator.neg,
     ast.UAdd: operator.pos,
 }
-UNDERSTOOD: tuple[type, ...] = (ast.Constant, ast.List, ast.Tuple, ast.Call, ast.keyword, ast.Attribute, ast.Name, ast.Load)
+UNDERSTOOD: tuple[type, ...] = (
+    ast.Constant,
+    ast.List,
+    ast.Tuple,
+    ast.Call,
+    ast.keyword,
+    ast.Attribute,
+    ast.Name,
+    ast.Load,
+)
 UNDERSTOOD += (ast.UnaryOp, ast.BinOp, *OPERATORS)
 LONGEST = 100_000  # items of a list
 LONGEST_TEXT = 10_000  # characters; the parser's stack is not endless
@@ -53,7 +62,9 @@ def _function(name: str, function: Callable[[float], Any]) -> Callable[[Any], fl
     return of_number
 
 
-FUNCTIONS = {name: _function(name, function) for name, function in (("sqrt", np.sqrt), ("log", np.log), ("exp", np.exp))}
+FUNCTIONS = {
+    name: _function(name, function) for name, function in (("sqrt", np.sqrt), ("log", np.log), ("exp", np.exp))
+}
 
 
 def read_policy(text: str) -> Policy:

@@ -109,6 +109,7 @@ def check_start(
     means: ArrayLike | None,
     memory: Mapping[str, ArrayLike] | None,
 ) -> Start:
+    """The statistics from which ``policies`` start on ``problem``; nothing pulled yet unless given."""
     if (pulls is None) != (means is None):
         raise TypeError(f"pulls and means go together, got pulls={pulls!r} and means={means!r}")
     counts, averages = check_statistics(*((np.zeros(problem.arms),) * 2 if pulls is None else (pulls, means)))
