@@ -13,6 +13,7 @@ import pytest
 
 import rightarm as ra
 from rightarm.lab.experiment import Experiment, ExperimentError, read_experiment, read_text
+from rightarm.simulation.simulate import check_checkpoints
 
 HEAD = "horizon = 1000\nreplications = 32\nseed = 1\n"
 PROBLEM = '[problems.p]\nuse = "Bernoulli"\nmean = [0.6, 0.5]\n'
@@ -42,8 +43,7 @@ def test_a_cell_has_all_that_the_file_says() -> None:
 def test_what_is_not_given_is_as_in_simulate() -> None:
     (cell,) = read_text(file(head="horizon = 1e3\n")).cells
     assert (cell.horizon, cell.replications, cell.seed) == (1000, 64, 0)
-    result = ra.simulate(ra.UCB(C=1.0), ra.Bernoulli([0.6, 0.5]), horizon=1000, replications=1, seed=1)
-    assert cell.checkpoints == tuple(result.rounds)
+    assert cell.checkpoints == check_checkpoints(100, 0, 1000)
 
 
 POLICIES = {
@@ -309,6 +309,7 @@ WRONG = {
     file(problem="[problems.p]\nuse = 'Bernoulli'\nmean = '[[0.5] * 99999] * 99999'\n"): "problems.p.mean: .*contain",
     file(problem="[problems.p]\nuse = 'Gaussian'\nmean = [1, 2]\nsigma = [1, 2, 3]\n"): "problems.p: .*lengths.*grid",
     file(problem="[problems.p]\nuse = 'Uniform'\nlow = [1, 2]\nhigh = 0\n"): "problems.p: Uniform needs low ≤ high",
+    file(problem=PROBLEM + "corupted = {}\n"): "problems.p.corupted: unknown .* did you mean corrupted",
     file(problem=PROBLEM + "corrupted = {}\n"): "problems.p.corrupted: must be a table",
     file(problem=PROBLEM + "corrupted = []\n"): r"problems.p.corrupted\[0\]: must be a table",
     file(problem=PROBLEM + "corrupted = { rounds = 5 }\n"): "problems.p.corrupted.arm: is missing",

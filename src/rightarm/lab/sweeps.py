@@ -69,11 +69,15 @@ def suggestion(name: str, allowed: Iterable[str]) -> str:
     return f"; did you mean {folded[near[0]]}?" if near else ""
 
 
-def unknown(key: str, name: str, value: Any, what: str, has: str, allowed: Sequence[str]) -> ExperimentError:
-    """The error about a key that means nothing."""
+def unknown(
+    key: str, name: str, value: Any, what: str, has: str, allowed: Sequence[str], besides: Sequence[str] = ()
+) -> ExperimentError:
+    """The error about a key that means nothing; ``besides`` are keys of another sort that have their place there."""
     listed = ", ".join(allowed) or "none"
+    more = f"; besides there are {', '.join(besides)}" if besides else ""
     return ExperimentError(
-        f"{inside(key, name)}: unknown {what}, got {shown(value)}; {has} {listed}{suggestion(name, allowed)}"
+        f"{inside(key, name)}: unknown {what}, got {shown(value)}; {has} {listed}{more}"
+        f"{suggestion(name, (*allowed, *besides))}"
     )
 
 
@@ -249,19 +253,19 @@ def _swept(key: str, name: str, values: list[Any], entries: Entries) -> Sweep:
 
 def _named(key: str, name: str, value: Any, index: int, entries: Entries) -> Sweep:
     """One of several values: it says in its labels which."""
-    own = (name, _label(value, index))
 
     def variants() -> Iterator[Variant]:
         for each in sweep.variants():
             yield Variant((own, *each.labels), each.make, each.mentions)
 
     sweep = entries.one(key, name, value)
+    own = (name, _label(value, index))
     return Sweep(sweep.count, variants, sweep.mentions)
 
 
-def _label(value: Any, index: int) -> int | float | str:
+def _label(value: Any, index: int) -> float | str:
     if isinstance(value, int | float):
-        return value
+        return float(value)  # 1 and 0.5 are to stand in one column
     if isinstance(value, dict):
         value = value.get("use")
     if isinstance(value, str) and len(value) <= 80:

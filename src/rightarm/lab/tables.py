@@ -235,7 +235,8 @@ def _called(
 
     def check(own: str, name: str, value: Any) -> None:
         if name not in names:
-            raise unknown(own, name, value, "parameter", f"{family.name} has", names)
+            besides = ("use", "grid", "zip", *(("corrupted", "known") if kind is PROBLEM else ()))
+            raise unknown(own, name, value, "parameter", f"{family.name} has", names, besides)
 
     per_arm = issubclass(family.kind, Problem)
     read = functools.partial(_parameter, family=family, kind=kind, context=context)
@@ -245,7 +246,8 @@ def _called(
             raise ExperimentError(f"{inside(key, parameter.name)}: is missing; {family.name} has {', '.join(names)}")
 
     def made(values: dict[str, Any]) -> Any:
-        hint = "several values of one parameter are swept under grid" if per_arm else ""
+        lengths = {len(value) for value in values.values() if isinstance(value, tuple)}
+        hint = "several values of one parameter are swept under grid" if len(lengths) > 1 else ""
         with blamed(key, allowed=hint):
             return make(**values)
 
