@@ -22,6 +22,9 @@ LONGEST_NAME = 100
 class ExperimentError(ValueError):
     """What is wrong in an experiment file, beginning with the key."""
 
+    def __init__(self, text: str) -> None:
+        super().__init__(text if len(text) <= 2 * LONGEST_MESSAGE else f"{text[: 2 * LONGEST_MESSAGE]} …")
+
 
 class _Short(reprlib.Repr):
     """Values as errors show them: short, also those that Python refuses to write."""
