@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from rightarm.compile import source_hash
@@ -32,6 +32,13 @@ class Cell:
     """The rounds at which regret is recorded; the last is the horizon."""
     names: tuple[tuple[str, Any], ...] = field(default=(), compare=False)
     """What the experiment calls it: ("policy", "bge"), ("problem", "honest"), and every swept value, ("C", 0.5)."""
+    known: Start | None = None
+    """Statistics to start from, if not from nothing; the horizon and the checkpoints count their rounds as well."""
+
+    @property
+    def start(self) -> Start:
+        """Where it starts."""
+        return self.known or Start((0,) * self.problem.arms, (0.0,) * self.problem.arms)
 
     def specification(self) -> dict[str, Any]:
         """All that determines what it gives, as plain data, our own code included; names do not."""
@@ -42,6 +49,7 @@ class Cell:
             "checkpoints": list(self.checkpoints),
             "code": source_hash(),
             "versions": versions(),
+            **({} if self.known is None else {"start": asdict(self.known)}),
         }
 
     @functools.cached_property
@@ -53,9 +61,8 @@ class Cell:
     def blocks(self) -> list[Job]:
         """The pieces: how they are cut depends on the cell alone, so that any machine continues another's work."""
         size = WIDE if self.replications >= 2 * WIDE else NARROW
-        start = Start((0,) * self.problem.arms, (0.0,) * self.problem.arms)
         return [
-            Job(self.policy, self.problem, start, self.seed, first, count, self.checkpoints, padded(count))
+            Job(self.policy, self.problem, self.start, self.seed, first, count, self.checkpoints, padded(count))
             for first in range(0, self.replications, size)
             for count in [min(size, self.replications - first)]
         ]

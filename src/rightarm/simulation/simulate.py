@@ -63,8 +63,8 @@ def simulate(
     replications = check_count("replications", replications)
     workers = available_cores() if workers is None else check_count("workers", workers)
     seed = int(np.random.SeedSequence().entropy) if seed is None else check_count("seed", seed, least=0)  # type: ignore[arg-type]
-    start = _check_start(chosen, problem, pulls, means, memory)
-    rounds = _check_checkpoints(checkpoints, start.rounds, horizon)
+    start = check_start(chosen, problem, pulls, means, memory)
+    rounds = check_checkpoints(checkpoints, start.rounds, horizon)
     lanes = lanes_for(replications, len(chosen), workers) if lanes is None else _check_lanes(lanes)
     drawn = _drawn_means(problem, seed, replications)
 
@@ -102,13 +102,14 @@ def _drawn_means(problem: Problem | RandomProblem, seed: int, replications: int)
     return np.array([problem.draw(seed, replication).means for replication in range(replications)])
 
 
-def _check_start(
+def check_start(
     policies: Sequence[Policy],
     problem: Problem | RandomProblem,
     pulls: ArrayLike | None,
     means: ArrayLike | None,
     memory: Mapping[str, ArrayLike] | None,
 ) -> Start:
+    """The statistics from which ``policies`` start on ``problem``; nothing pulled yet unless given."""
     if (pulls is None) != (means is None):
         raise TypeError(f"pulls and means go together, got pulls={pulls!r} and means={means!r}")
     counts, averages = check_statistics(*((np.zeros(problem.arms),) * 2 if pulls is None else (pulls, means)))
@@ -125,7 +126,7 @@ def _check_start(
     )
 
 
-def _check_checkpoints(checkpoints: int | Sequence[int], played: int, horizon: int) -> tuple[int, ...]:
+def check_checkpoints(checkpoints: int | Sequence[int], played: int, horizon: int) -> tuple[int, ...]:
     """The rounds at which regret is recorded; the last is always the horizon's."""
     if np.ndim(checkpoints) == 0:
         spaced = np.geomspace(horizon, 1, check_count("checkpoints", checkpoints)).round()
