@@ -272,5 +272,10 @@ def _distinct(labels: list[str]) -> tuple[str, ...]:
 
 def versions() -> dict[str, str]:
     """What computed a result."""
+    return dict(_versions())
+
+
+@functools.cache  # looking for packages takes a millisecond, and every cell of a sweep asks
+def _versions() -> dict[str, str]:
     packages = {name: importlib.metadata.version(name) for name in ("rightarm", "numpy", "numba")}
     return packages | {"python": platform.python_version(), "machine": platform.machine()}
