@@ -1,4 +1,4 @@
-"""The command line: ``rightarm policies``, ``compare``, ``results``, ``plot``, ``reproduce``, ``evaluate`` and others."""
+"""The command line: ``rightarm policies``, ``compare``, ``results``, ``plot``, ``reproduce``, ``evaluate``, ...."""
 
 from __future__ import annotations
 

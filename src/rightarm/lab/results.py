@@ -13,6 +13,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import io
+import itertools
 import json
 import os
 import threading
@@ -298,16 +299,15 @@ def _read_cells(folder: Path, rename: bool) -> tuple[polars.DataFrame, str, str]
     content = path.read_bytes()
     try:
         note = json.loads(pl.read_parquet_metadata(io.BytesIO(content))["rightarm"])
-        if note["format"] != FORMAT:
-            raise ValueError(
-                f"{path} was written in another format than {FORMAT}; read it with the version that wrote it"
-            )
-        return pl.read_parquet(io.BytesIO(content)), note["title"], note["experiment"]
-    except (pl.exceptions.PolarsError, KeyError, OSError) as error:
+        frame = pl.read_parquet(io.BytesIO(content))
+    except (pl.exceptions.PolarsError, KeyError, OSError, ValueError) as error:
         if not rename:
             raise ValueError(f"{path} is damaged; the experiment, run again, makes it anew: {error}") from None
         _set_aside(path)  # whoever writes says anew what the cells are
         return pl.DataFrame(schema=_cell_types()), "", ""
+    if note["format"] != FORMAT:
+        raise ValueError(f"{path} was written in another format than {FORMAT}; read it with the version that wrote it")
+    return frame, note["title"], note["experiment"]
 
 
 # Parts.
@@ -318,8 +318,11 @@ def _name(content: bytes) -> str:
 
 
 def _set_aside(path: Path) -> None:
-    os.replace(path, path.with_name(path.name + DAMAGED))
-    warnings.warn(f"{path} is damaged, was renamed to {path.name}{DAMAGED}, and does not count", stacklevel=6)
+    """Rename a damaged file, so that it is in nobody's way and can be looked at."""
+    names = (f"{path.name}{DAMAGED}{number or ''}" for number in itertools.count())
+    aside = next(place for place in map(path.with_name, names) if not place.exists())
+    os.replace(path, aside)
+    warnings.warn(f"{path} is damaged, was renamed to {aside.name}, and does not count", stacklevel=6)
 
 
 def _scan(folder: Path, rename: bool) -> Iterator[tuple[Path, str, I64]]:
