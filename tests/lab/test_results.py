@@ -18,8 +18,9 @@ import pytest
 
 import rightarm as ra
 from rightarm.lab.cells import Cell
+from rightarm.lab.loaded import STATISTICS
 from rightarm.lab.results import Results
-from rightarm.simulation.jobs import Job, Outcome
+from rightarm.simulation.jobs import Job, Outcome, play_jobs
 from rightarm.simulation.types import F64, I64
 
 CHECKPOINTS = (1, 10, 100)
@@ -106,6 +107,23 @@ def test_more_replications_compute_only_the_new_ones(folder: Path) -> None:
     is_right(folder, [cell(replications=200)])
     fill(folder, [cell(replications=50)])
     is_right(folder, [cell(replications=50)])  # of fewer, the first
+
+
+def test_pieces_of_simulations_are_the_whole(folder: Path) -> None:
+    """In blocks of 32, then the rest of blocks of 64: bit for bit what one simulation gives."""
+    for replications in (70, 130):
+        asked = cell(replications=replications)
+        with Results.open(folder, write=True) as results:
+            results.begin([asked])
+            work = {job: asked for asked, job in results.missing([asked])}
+            for job, found in play_jobs(work, workers=2):
+                results.put([(work[job], job, found)])
+    whole = ra.simulate(ra.UCB(C=0.5), PROBLEM, horizon=100, replications=130, seed=1, checkpoints=CHECKPOINTS)
+    loaded = ra.load(folder)
+    np.testing.assert_array_equal(loaded.regret(0), whole.regret[0])
+    np.testing.assert_array_equal(loaded.pulls(0), whole.pulls[0])
+    (row,) = whole.table()
+    assert [loaded.frame[name][0] for name in STATISTICS] == pytest.approx([row[name] for name in STATISTICS])
 
 
 def test_holes_are_filled_and_nothing_else(folder: Path) -> None:

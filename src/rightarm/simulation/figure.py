@@ -160,7 +160,7 @@ def _scale(axes: Axes, panel: Panel, log: bool) -> None:
         axes.set_yscale("log", nonpositive="mask")
     else:
         axes.set_ylim(bottom=min(0.0, *(float(curve.mean.min()) for curve in panel.curves)))
-        axes.yaxis.set_major_formatter("{x:,.0f}")
+        axes.yaxis.set_major_formatter("{x:,.10g}")
 
 
 def _styles(curves: int) -> list[dict[str, Any]]:
