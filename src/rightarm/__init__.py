@@ -7,6 +7,7 @@ from rightarm.estimators import CatoniEstimator
 from rightarm.evaluation import Evaluation, Replay, evaluate, replay
 from rightarm.exports import to_obp, to_vw
 from rightarm.formula import Count, NonNegative, Positive, Probability
+from rightarm.lab.loaded import Loaded, load
 from rightarm.logs import LogWriter, read_log, read_table
 from rightarm.policies import (
     EXP3,
@@ -82,6 +83,7 @@ __all__ = [
     "Gaussian",
     "GaussianKLUCB",
     "GaussianThompson",
+    "Loaded",
     "LogNormal",
     "LogWriter",
     "Maillard",
@@ -107,6 +109,7 @@ __all__ = [
     "glie",
     "inverse_log",
     "inverse_sqrt",
+    "load",
     "noise",
     "policy",
     "probabilities",

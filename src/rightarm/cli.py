@@ -1,4 +1,4 @@
-"""The command line: ``rightarm policies``, ``compare``, ``reproduce``, ``evaluate``, ``replay``."""
+"""The command line: ``rightarm policies``, ``compare``, ``results``, ``plot``, ``reproduce``, ``evaluate``, ...."""
 
 from __future__ import annotations
 
@@ -234,6 +234,59 @@ def compare(
         typer.echo(
             f"Lai–Robbins: in the long run no consistent policy's regret grows more slowly than {slope:,.4g} log T"
         )
+    typer.echo(f"wrote {output}")
+
+
+ResultsFolder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of an experiment's results.")]
+
+
+@contextlib.contextmanager
+def _loaded(folder: Path) -> Iterator[rightarm.Loaded]:
+    """The results in a folder; damaged parts are told of, and what is wrong with an argument is."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", UserWarning)
+        try:
+            yield rightarm.load(folder)
+        except (ValueError, FileNotFoundError) as error:
+            raise typer.BadParameter(str(error)) from None
+    for warning in told:
+        typer.echo(f"warning: {warning.message}", err=True)
+
+
+@app.command()
+def results(
+    folder: ResultsFolder,
+    csv: Annotated[bool, typer.Option("--csv", help="All columns, as CSV.")] = False,
+) -> None:
+    """List the results of an experiment, finished or not: a line for each of its cells.
+
+    rightarm results results/gaps --csv > gaps.csv
+    """
+    with _loaded(folder) as loaded:
+        typer.echo(loaded.frame.write_csv() if csv else str(loaded), nl=not csv)
+
+
+@app.command()
+def plot(
+    folder: ResultsFolder,
+    output: Annotated[
+        Path | None, typer.Option(help="The picture: .png, .svg or .pdf; regret.png in the folder unless given.")
+    ] = None,
+    against: Annotated[
+        str | None, typer.Option(help="Draw final regret against this parameter, not regret over the rounds.")
+    ] = None,
+    log: Annotated[bool, typer.Option("--log", help="Logarithmic axes.")] = False,
+) -> None:
+    """Draw the results of an experiment: regret over the rounds, or against a swept parameter, for each problem.
+
+    rightarm plot results/gaps --against C --output gaps.svg
+    """
+    output = output or folder / ("regret.png" if against is None else f"regret-{against}.png")
+    if output.suffix not in (".png", ".svg", ".pdf"):
+        raise typer.BadParameter(f"output must end in .png, .svg or .pdf, got {output}")
+    with _loaded(folder) as loaded:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        loaded.plot(output, against=against, log=log)
     typer.echo(f"wrote {output}")
 
 

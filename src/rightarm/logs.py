@@ -8,7 +8,7 @@ where both are there the part counts, so a crash at any moment loses nothing and
 
 from __future__ import annotations
 
-import errno
+import io
 import json
 import math
 import os
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rightarm.extras import polars_for
+from rightarm.files import exclusive, remove_leftovers, sync_folder, write_whole
 from rightarm.formula import check_count, check_number
 
 if TYPE_CHECKING:
@@ -215,7 +216,7 @@ class LogWriter:
             if self.path.is_file():
                 raise ValueError(f"path must be a folder or a new one if it ends in {PART}, got the file {self.path}")
             self.path.mkdir(parents=True, exist_ok=True)
-            self._files.append(_exclusive(self.path / LOCK, self.path))
+            self._files.append(exclusive(self.path / LOCK, "log", self.path))
             self._part = _tidy(self.path)
         self._start_tail()
         for place, event in _events(self.path):
@@ -224,7 +225,7 @@ class LogWriter:
     def _start_tail(self) -> None:
         """Open the tail, without what a crash left of its last line."""
         path = _numbered(self.path, self._part, TAIL) if self._packs else self.path
-        self._tail = _exclusive(path, self.path)
+        self._tail = exclusive(path, "log", self.path)
         self._files.append(self._tail)
         self._size, self._lines, self._full = 0, 0, self.pack_every
         for line in _whole_lines(path):
@@ -232,7 +233,7 @@ class LogWriter:
             self._lines += 1
         os.ftruncate(self._tail, self._size)
         os.fsync(self._tail)
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
 
     def decision(
         self,
@@ -366,23 +367,6 @@ def _close_all(files: list[int]) -> None:
         os.close(files.pop())
 
 
-def _exclusive(path: Path, log: Path) -> int:
-    """Open a file for appending that no other writer has; the lock ends with the process, however that ends."""
-    try:
-        import fcntl
-    except ImportError as error:
-        raise OSError(errno.ENOSYS, "a log is guarded by flock, which this system does not have", str(log)) from error
-    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        os.close(file)
-        raise BlockingIOError(
-            error.errno, "another writer has this log open, in this process or another; close that first", str(log)
-        ) from None
-    return file
-
-
 def _numbered(folder: Path, number: int, ending: str) -> Path:
     return folder / f"{number:06}{ending}"
 
@@ -395,8 +379,7 @@ def _numbers(folder: Path) -> list[int]:
 
 def _tidy(folder: Path) -> int:
     """Remove what a crash while packing left over; the number of the tail."""
-    for leftover in folder.glob(f"*{PART}.new"):
-        leftover.unlink()
+    remove_leftovers(folder)
     numbers = _numbers(folder)
     packed = [number for number in numbers if _numbered(folder, number, PART).exists()]
     for number in packed:
@@ -405,7 +388,7 @@ def _tidy(folder: Path) -> int:
 
 
 def _write_part(events: list[Event], path: Path) -> None:
-    """Write events as Parquet, so that the file is there whole or not at all."""
+    """Write events as Parquet."""
     pl = polars_for("a log in Parquet")
     rows = [
         event | {name: json.dumps(event[name]) for name in JSON if name in event}  # of any type each
@@ -413,21 +396,9 @@ def _write_part(events: list[Event], path: Path) -> None:
     ]
     types = {"event": pl.String, "id": pl.Int64, "arm": pl.String, "propensity": pl.Float64, "reward": pl.Float64}
     types |= {"round": pl.Int64, "version": pl.Int64, "time": pl.Float64, "among": pl.String, "arms": pl.String}
-    new = path.with_name(path.name + ".new")
-    pl.DataFrame(rows, schema=types).write_parquet(new)
-    with new.open("rb+") as file:
-        os.fsync(file.fileno())
-    os.replace(new, path)
-    _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make names of files last; they are on the disk only when their folder is."""
-    file = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)
+    content = io.BytesIO()
+    pl.DataFrame(rows, schema=types).write_parquet(content)
+    write_whole(path, content.getvalue())
 
 
 # Reading.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from rightarm.compile import source_hash
+from rightarm.files import write_whole
 from rightarm.simulation.jobs import Job, Outcome, play_jobs
 from rightarm.simulation.result import versions
 
@@ -44,12 +44,7 @@ class Archive:
         """Keep an outcome; the file appears whole or not at all."""
         path = self.path(job)
         content = {"job": _specification(job), "regret": outcome.regret.tolist(), "pulls": outcome.pulls.tolist()}
-        part = path.with_suffix(f".{os.getpid()}.part")
-        with part.open("w") as file:
-            json.dump(content, file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, path)
+        write_whole(path, json.dumps(content).encode())
 
     def play(
         self, jobs: Sequence[Job], workers: int, on_rounds: Callable[[int], None]

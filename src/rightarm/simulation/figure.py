@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,33 +33,59 @@ STYLES: list[dict[str, Any]] = [
     {"color": "#000000", "linestyle": (0, (6, 2))},
 ]
 NORMAL_95 = 1.96  # standard errors either side of a mean
-
-
 MANY = 7  # curves from which on colours come again with other lines, and the legend stands beside the picture
 DASHES: list[Any] = ["-", (0, (4, 1.5)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1.5))]
 MARKS = ["", "o", "s", "^", "D", "v", "X"]
+ROUND = "round"
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """Mean regret at some points, and half the width of its confidence interval."""
+
+    label: str
+    x: F64 | I64
+    mean: F64
+    half: F64
+
+    @classmethod
+    def of(cls, label: str, x: F64 | I64, regret: F64) -> Curve:
+        """The curve of regret that was measured, replications × points."""
+        mean = regret.mean(axis=0)
+        if len(regret) == 1:
+            return cls(label, x, mean, np.zeros_like(mean))
+        return cls(label, x, mean, NORMAL_95 * regret.std(axis=0, ddof=1) / np.sqrt(len(regret)))
+
+    @classmethod
+    def joined(cls, label: str, points: Sequence[tuple[float, Curve]]) -> Curve:
+        """The last points of several curves against other values of x."""
+        x = np.array([value for value, _ in points], dtype=float)
+        ends = np.array([(curve.mean[-1], curve.half[-1]) for _, curve in points])
+        return cls(label, x, ends[:, 0], ends[:, 1])
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """Curves of regret against the round, or against a parameter, on one pair of axes."""
+
+    title: str
+    curves: Sequence[Curve]
+    x: str = ROUND
+    begin: float = 0.0
+    """The round before the first."""
+    levels: Sequence[tuple[str, float]] = ()
+    """Lines to compare with that do not depend on x."""
+    bounds: Sequence[tuple[str, F64 | I64, Any]] = ()
+    """Computed curves."""
 
 
 def draw_regret(
     result: Result, path: Path, *, title: str | None, log: bool, bounds: Mapping[str, Callable[[I64], Any]]
 ) -> Path:
     """Mean regret of each policy with its confidence band; ``log`` makes both axes logarithmic."""
-    figure, axes = _figure(result, title)
-    mean, half = _mean_and_half(result)
-    for label, style, m, h in zip(result.labels, _styles(len(result.labels)), mean, half, strict=True):
-        _curve(axes, result.rounds, m, h, label, style)
-    for (label, bound), dash in zip(bounds.items(), itertools.cycle(((2, 2), (6, 2), (1, 3)))):
-        axes.plot(result.rounds, bound(result.rounds), color="#555555", linewidth=1.2, dashes=dash, label=label)
-    if log:
-        axes.set_xscale("log")
-        axes.set_yscale("log", nonpositive="mask")
-    else:
-        axes.set_xlim(result.rounds[-1] - result.horizon, result.rounds[-1])
-        axes.set_ylim(bottom=min(0.0, float(result.regret.min())))
-        axes.xaxis.set_major_formatter("{x:,.0f}")
-        axes.yaxis.set_major_formatter("{x:,.0f}")
-    axes.set_xlabel("round")
-    return _save(figure, axes, path)
+    lines = [(label, result.rounds, bound(result.rounds)) for label, bound in bounds.items()]
+    begin = float(result.rounds[-1] - result.horizon)
+    return draw([Panel(_title(result, title), _curves(result), begin=begin, bounds=lines)], path, log=log)
 
 
 def draw_against(
@@ -71,48 +98,69 @@ def draw_against(
     log: bool,
 ) -> Path:
     """Final mean regret against a parameter, the axis logarithmic if its values span a decade."""
-    figure, axes = _figure(result, title)
-    mean, half = (values[:, -1] for values in _mean_and_half(result))
-    values = np.array([value for points in curves.values() for value, _ in points])
-    for (label, points), style in zip(curves.items(), _styles(len(curves)), strict=True):
-        at = [i for _, i in points]
-        _curve(axes, np.array([value for value, _ in points]), mean[at], half[at], label, style | {"marker": "."})
+    measured = _curves(result)
+    joined = [Curve.joined(label, [(x, measured[i]) for x, i in points]) for label, points in curves.items()]
     shown = {i for points in curves.values() for _, i in points}
-    for i, label in enumerate(result.labels):
-        if i not in shown:  # it does not have the parameter: a line to compare with
-            axes.axhline(mean[i], color="#555555", linewidth=1.2, dashes=(1 + 2 * (i % 4), 2), label=label)
-    if values.min() > 0 and values.max() / values.min() > 10:
+    levels = [(curve.label, float(curve.mean[-1])) for i, curve in enumerate(measured) if i not in shown]
+    return draw([Panel(_title(result, title), joined, parameter, levels=levels)], path, log=log)
+
+
+def _title(result: Result, title: str | None) -> str:
+    return title if title is not None else result.specification["title"]
+
+
+def _curves(result: Result) -> list[Curve]:
+    return [Curve.of(label, result.rounds, regret) for label, regret in zip(result.labels, result.regret, strict=True)]
+
+
+def draw(panels: Sequence[Panel], path: Path, *, log: bool, title: str | None = None) -> Path:
+    """Draw panels side by side; what has the same name in several of them looks the same."""
+    columns = min(2, len(panels))
+    rows = -(-len(panels) // columns)
+    figure = Figure(figsize=(8, 5) if columns == 1 else (12, 4 * rows), layout="constrained")
+    labels = dict.fromkeys(curve.label for panel in panels for curve in panel.curves)
+    styles = dict(zip(labels, _styles(len(labels)), strict=True))
+    for place, panel in enumerate(panels, start=1):
+        _draw_panel(figure.add_subplot(rows, columns, place), panel, styles, log)
+    if title is not None:
+        figure.suptitle(textwrap.fill(title, 120), fontsize=11)
+    _legend(figure)
+    figure.savefig(path, dpi=150)
+    return path
+
+
+def _draw_panel(axes: Axes, panel: Panel, styles: dict[str, dict[str, Any]], log: bool) -> None:
+    axes.set_title(textwrap.fill(panel.title, 100 if len(axes.figure.axes) == 1 else 80), fontsize=10)
+    axes.set_ylabel("regret")
+    axes.set_xlabel(panel.x)
+    axes.grid(alpha=0.3)
+    mark = {} if panel.x == ROUND else {"marker": "."}
+    for curve in panel.curves:
+        style = styles[curve.label] | mark
+        axes.plot(curve.x, curve.mean, label=curve.label, linewidth=1.8, **style)
+        low, high = curve.mean - curve.half, curve.mean + curve.half
+        axes.fill_between(curve.x, low, high, color=style["color"], alpha=0.14, linewidth=0)
+    for i, (label, level) in enumerate(panel.levels):
+        axes.axhline(level, color="#555555", linewidth=1.2, dashes=(1 + 2 * (i % 4), 2), label=label)
+    for (label, x, y), dash in zip(panel.bounds, itertools.cycle(((2, 2), (6, 2), (1, 3)))):
+        axes.plot(x, y, color="#555555", linewidth=1.2, dashes=dash, label=label)
+    if panel.curves:
+        _scale(axes, panel, log)
+
+
+def _scale(axes: Axes, panel: Panel, log: bool) -> None:
+    """Logarithmic axes where asked for, and for a parameter whose values span a decade."""
+    x = np.concatenate([curve.x for curve in panel.curves])
+    if panel.x == ROUND and not log:
+        axes.set_xlim(panel.begin, x.max())
+        axes.xaxis.set_major_formatter("{x:,.0f}")
+    elif panel.x == ROUND or (x.min() > 0 and x.max() / x.min() > 10):
         axes.set_xscale("log")
     if log:
         axes.set_yscale("log", nonpositive="mask")
     else:
-        axes.set_ylim(bottom=0)
-        axes.yaxis.set_major_formatter("{x:,.0f}")
-    axes.set_xlabel(parameter)
-    return _save(figure, axes, path)
-
-
-def _figure(result: Result, title: str | None) -> tuple[Figure, Axes]:
-    figure = Figure(figsize=(8, 5), layout="constrained")
-    axes = figure.add_subplot()
-    axes.set_title(textwrap.fill(title if title is not None else result.specification["title"], 100), fontsize=10)
-    axes.set_ylabel("regret")
-    axes.grid(alpha=0.3)
-    return figure, axes
-
-
-def _mean_and_half(result: Result) -> tuple[F64, F64]:
-    """Mean regret and half the width of its confidence interval, policies × rounds."""
-    replications = result.regret.shape[1]
-    mean = result.regret.mean(axis=1)
-    if replications == 1:
-        return mean, np.zeros_like(mean)
-    return mean, NORMAL_95 * result.regret.std(axis=1, ddof=1) / np.sqrt(replications)
-
-
-def _curve(axes: Axes, x: F64 | I64, mean: F64, half: F64, label: str, style: dict[str, Any]) -> None:
-    axes.plot(x, mean, label=label, linewidth=1.8, **style)
-    axes.fill_between(x, mean - half, mean + half, color=style["color"], alpha=0.14, linewidth=0)
+        axes.set_ylim(bottom=min(0.0, *(float(curve.mean.min()) for curve in panel.curves)))
+        axes.yaxis.set_major_formatter("{x:,.10g}")
 
 
 def _styles(curves: int) -> list[dict[str, Any]]:
@@ -130,14 +178,22 @@ def _styles(curves: int) -> list[dict[str, Any]]:
     ]
 
 
-def _save(figure: Figure, axes: Axes, path: Path) -> Path:
-    handles, labels = axes.get_legend_handles_labels()
-    if len(labels) <= MANY:
-        axes.legend(frameon=False)
+def _legend(figure: Figure) -> None:
+    """In the picture while there is room, else beside it, once for all panels."""
+    handles = {
+        label: handle for axes in figure.axes for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
+    }
+    if len(figure.axes) == 1 and len(handles) <= MANY:
+        figure.axes[0].legend(frameon=False)
+    elif len(handles) <= MANY:
+        figure.legend(handles.values(), handles.keys(), frameon=False, loc="outside lower center", ncols=4)
     else:
-        figure.set_figwidth(11)
+        figure.set_figwidth(figure.get_figwidth() + 3)
         figure.legend(
-            handles, labels, frameon=False, loc="outside right upper", fontsize=8, ncols=1 + len(labels) // 30
+            handles.values(),
+            handles.keys(),
+            frameon=False,
+            loc="outside right upper",
+            fontsize=8,
+            ncols=1 + len(handles) // 30,
         )
-    figure.savefig(path, dpi=150)
-    return path

@@ -7,12 +7,14 @@ import importlib.metadata
 import json
 import os
 import platform
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rightarm.extras import polars_for
 from rightarm.formula import from_specification
@@ -71,7 +73,7 @@ class Result:
             "seed": seed,
             "versions": versions(),
         }
-        labels = _distinct([str(policy) for policy in policies])
+        labels = distinct([str(policy) for policy in policies])
         result = cls(labels, rounds, regret, pulls, specification, drawn_means)
         result.__dict__.update(policies=tuple(policies), problem=problem)  # no need to find them again
         return result
@@ -115,21 +117,11 @@ class Result:
 
     def table(self) -> list[dict[str, Any]]:
         """The summary as rows."""
-        final = self.regret[:, :, -1]
-        error = (
-            final.std(axis=1, ddof=1) / np.sqrt(final.shape[1]) if final.shape[1] > 1 else np.full(len(final), np.nan)
-        )
-        best_arms = self.means == self.means.max(axis=1, keepdims=True)  # there may be several
+        best_arms = best_of(self.means)
         played = self.pulls - np.array(self.specification["start"]["pulls"])
         best = (played * best_arms).sum(axis=2).mean(axis=1) / self.horizon
         return [
-            {
-                "policy": label,
-                "regret": float(final[i].mean()),
-                "standard_error": float(error[i]),
-                **{name: float(np.quantile(final[i], q)) for name, q in QUANTILES.items()},
-                "best_arm_share": float(best[i]),
-            }
+            {"policy": label, **final_regret(self.regret[i, :, -1]), "best_arm_share": float(best[i])}
             for i, label in enumerate(self.labels)
         ]
 
@@ -138,7 +130,7 @@ class Result:
 
         A parameter is a column, empty for policies that do not have it: a sweep can be filtered and plotted by it.
         """
-        parameters = [_parameters(policy) for policy in self.specification["policies"]]
+        parameters = [parameters_of(policy) for policy in self.specification["policies"]]
         names = list(dict.fromkeys(name for row in parameters for name in row))
         rows = [
             {**row, **{name: own.get(name) for name in names}}
@@ -188,7 +180,7 @@ class Result:
         """For each kind of policy that has ``parameter``, its values in order, each with the policy's index."""
         curves: dict[str, list[tuple[float, int]]] = {}
         for i, policy in enumerate(self.specification["policies"]):
-            own = _parameters(policy)
+            own = parameters_of(policy)
             if isinstance(own.get(parameter), float):
                 value = own.pop(parameter)
                 others = ", ".join(
@@ -196,7 +188,7 @@ class Result:
                 )
                 curves.setdefault(f"{own['family']} ({others})" if others else own["family"], []).append((value, i))
         if not curves:
-            rows = [_parameters(policy) for policy in self.specification["policies"]]
+            rows = [parameters_of(policy) for policy in self.specification["policies"]]
             known = sorted({name for row in rows for name, value in row.items() if isinstance(value, float)})
             raise ValueError(
                 f"against must be a parameter of one of the policies, {', '.join(known)}, got {parameter!r}"
@@ -245,7 +237,28 @@ class Result:
         return cls(labels, rounds, regret, pulls, content, drawn_means)
 
 
-def _parameters(policy: dict[str, Any]) -> dict[str, Any]:
+def final_regret(regret: F64) -> dict[str, float]:
+    """Mean, standard error and quantiles of the regret of several replications.
+
+    >>> final_regret(np.array([1.0, 2.0, 3.0]))["median"]
+    2.0
+    """
+    error = regret.std(ddof=1) / np.sqrt(regret.size) if regret.size > 1 else np.nan
+    quantiles = np.quantile(regret, list(QUANTILES.values())).tolist()
+    return {
+        "regret": float(regret.mean()),
+        "standard_error": float(error),
+        **dict(zip(QUANTILES, quantiles, strict=True)),
+    }
+
+
+def best_of(means: F64) -> NDArray[np.bool_]:
+    """Which arms of each row are the best; there may be several."""
+    best: NDArray[np.bool_] = means == means.max(axis=-1, keepdims=True)
+    return best
+
+
+def parameters_of(policy: dict[str, Any]) -> dict[str, Any]:
     """The family and the parameters of a policy's specification; those of a schedule under the schedule's name."""
     row: dict[str, Any] = {"family": policy["formula"].rpartition(":")[2]}
     for name, value in policy["parameters"].items():
@@ -254,7 +267,7 @@ def _parameters(policy: dict[str, Any]) -> dict[str, Any]:
         elif isinstance(value, dict) and value["formula"] == "rightarm.policies.boltzmann:constant":
             row[name] = value["parameters"]["c"]
         elif isinstance(value, dict):
-            inner = _parameters(value)
+            inner = parameters_of(value)
             row[name] = inner.pop("family")
             row |= inner
         else:
@@ -262,15 +275,22 @@ def _parameters(policy: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
-def _distinct(labels: list[str]) -> tuple[str, ...]:
+def distinct(labels: list[str]) -> tuple[str, ...]:
     """Labels that differ: the second of two equal ones gets a number."""
-    return tuple(
-        f"{label} #{labels[: i + 1].count(label)}" if labels.count(label) > 1 else label
-        for i, label in enumerate(labels)
-    )
+    total, seen = Counter(labels), Counter[str]()
+    differing = []
+    for label in labels:
+        seen[label] += 1
+        differing.append(f"{label} #{seen[label]}" if total[label] > 1 else label)
+    return tuple(differing)
 
 
 def versions() -> dict[str, str]:
     """What computed a result."""
+    return dict(_versions())
+
+
+@functools.cache  # looking for packages takes a millisecond, and every cell of a sweep asks
+def _versions() -> dict[str, str]:
     packages = {name: importlib.metadata.version(name) for name in ("rightarm", "numpy", "numba")}
     return packages | {"python": platform.python_version(), "machine": platform.machine()}
