@@ -394,3 +394,67 @@ def test_ctrl_c(tmp_path: Path, kind: str) -> None:
         output, errors = process.communicate(timeout=30)
     assert process.returncode == 130, errors
     assert "stopped" in output
+
+
+STORED = """
+import os, sys
+from pathlib import Path
+import numpy as np, rightarm as ra
+from rightarm.lab.cells import Cell
+from rightarm.lab.execution import executor
+from rightarm.lab.pace import Kind, Pace
+from rightarm.lab.run import run
+
+class Store:
+    def __init__(self, folder):
+        self.folder = Path(folder)
+    def path(self, cell, job):
+        return self.folder / f"{cell.key}-{job.first}.npz"
+    def missing(self, cells):
+        return [(c, job) for c in cells for job in c.blocks() if not self.path(c, job).exists()]
+    def put(self, found):
+        for cell, job, outcome in found:
+            path = self.path(cell, job)
+            assert not path.exists(), "computed twice"
+            part = path.with_suffix(".part")
+            with part.open("wb") as file:
+                np.savez(file, regret=outcome.regret, pulls=outcome.pulls)
+            os.replace(part, path)
+        print("kept", flush=True)
+
+if __name__ == "__main__":
+    cells = [Cell(ra.UCB(C=0.1 * i), ra.Bernoulli([0.5, 0.4]), 150_000, 256, 1, (150_000,)) for i in range(1, 41)]
+    with executor(sys.argv[1], 2) as crew:
+        run(cells, Store(sys.argv[2]), crew, pace=Pace(lambda job: Kind(1.0, 0.0)))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["threads", "processes"])
+def test_the_run_is_killed_at_random_moments(tmp_path: Path, kind: str) -> None:
+    path, random = tmp_path / "stored.py", np.random.default_rng(11)
+    path.write_text(STORED)
+    folders = [tmp_path / name for name in ("whole", "killed")]
+    for folder in folders:
+        folder.mkdir()
+    commands = [[sys.executable, str(path), kind, str(folder)] for folder in folders]
+    subprocess.run(commands[0], check=True, timeout=300)
+    done: list[int] = []  # blocks that were there after each kill
+    for kill in range(20):
+        with subprocess.Popen(commands[1], stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            if kill % 2:  # some while it starts, some after it kept something
+                assert process.stdout.readline() == "kept\n"
+            time.sleep(random.uniform(0.0, 0.6 if kill % 2 else 2.5))
+            process.kill()
+        done.append(len(list(folders[1].glob("*.npz"))))
+    assert done == sorted(done)
+    assert done[-1] < 160, "all kills are to hit unfinished work"
+    assert len(set(done)) >= 10, "and half of them a run that got on"
+    subprocess.run(commands[1], check=True, timeout=300)
+    names = sorted(file.name for file in folders[0].glob("*.npz"))
+    assert len(names) == 160
+    assert names == sorted(file.name for file in folders[1].glob("*.npz"))
+    for name in names:
+        whole, killed = (np.load(folder / name) for folder in folders)
+        assert all(whole[part].tobytes() == killed[part].tobytes() for part in ("regret", "pulls"))
