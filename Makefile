@@ -35,6 +35,7 @@ bench: .venv/ready  ## speed against others in the same run; ratios go to BENCHM
 	$(BIN)/python -m benchmarks.catoni
 	$(BIN)/python -m benchmarks.propensity
 	$(BIN)/python -m benchmarks.live
+	$(BIN)/python -m benchmarks.sweeps
 
 format: .venv/ready  ## rewrite the sources in the house style
 	$(BIN)/ruff check --fix .

@@ -1,4 +1,4 @@
-"""The command line: ``rightarm policies``, ``compare``, ``results``, ``plot``, ``reproduce``, ``evaluate``, ...."""
+"""The command line: ``rightarm policies``, ``compare``, ``run``, ``results``, ``plot``, ``evaluate``, ``replay``, ..."""
 
 from __future__ import annotations
 
@@ -288,6 +288,98 @@ def plot(
         output.parent.mkdir(parents=True, exist_ok=True)
         loaded.plot(output, against=against, log=log)
     typer.echo(f"wrote {output}")
+
+
+@app.command()
+def run(
+    experiment: Annotated[Path, typer.Argument(help="The experiment, a TOML file.")],
+    output: Annotated[
+        Path | None, typer.Option(help="The folder for results; results/<experiment> if not given.")
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(callback=_at_least("workers", 1), help="Threads, processes or local Dask workers; one per core."),
+    ] = None,
+    processes: Annotated[bool, typer.Option("--processes", help="Processes, not threads.")] = False,
+    dask: Annotated[str | None, typer.Option(help="A Dask scheduler's address, or 'local' for workers here.")] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only show the cells and how long they should take.")
+    ] = False,
+) -> None:
+    """Run an experiment. Killed and started again, it goes on.
+
+    rightarm run experiment.toml --output results/mine --workers 4
+    """
+    from rightarm.lab.experiment import ExperimentError, read_experiment
+
+    if processes and dask is not None:
+        raise typer.BadParameter("--processes and --dask exclude each other")
+    if dask not in (None, "local") and workers is not None:
+        raise typer.BadParameter(f"the workers at {dask} are what they are; leave out --workers")
+    try:
+        plan = read_experiment(experiment)
+    except ExperimentError as error:
+        raise typer.BadParameter(str(error)) from None
+    folder = output or Path("results") / experiment.stem
+    kind = "processes" if processes else "threads" if dask is None else "dask"
+    if dry_run:
+        _show_plan(plan.cells, folder, workers)
+    else:
+        _run(plan, folder, kind, workers, dask)
+
+
+def _run(plan: Any, folder: Path, kind: str, workers: int | None, address: str | None) -> None:
+    """Run an experiment into ``folder``, with a bar."""
+    from rightarm.lab import run as lab
+    from rightarm.lab.execution import executor
+    from rightarm.lab.results import Results
+    from rightarm.simulation.progress import watched
+
+    rounds = lab.Rounds()
+    try:
+        with (
+            Results.open(folder, write=True) as results,
+            executor(kind, workers, address, rounds.add) as crew,
+            watched(plan.title or folder.name) as show,
+        ):
+            results.begin(plan.cells, plan.text, plan.title)
+            blocks = lab.run(
+                plan.cells, results, crew, lambda now: show(now.share, now), rounds if kind == "threads" else None
+            )
+    except lab.RunError as error:
+        sys.exit(f"rightarm: {error}; what was finished is kept")
+    except KeyboardInterrupt:
+        typer.echo("stopped; what was finished is kept, and the same command goes on from there", err=True)
+        raise typer.Exit(130) from None
+    except (ImportError, ValueError) as error:  # no Dask; a folder of something else
+        sys.exit(f"rightarm: {error}")
+    typer.echo(f"{len(plan.cells)} cells, {blocks} blocks of them played now\nwrote {folder}")
+
+
+def _show_plan(cells: Sequence[Any], folder: Path, workers: int | None) -> None:
+    """The cells, what is missing of each, and an estimate of the time."""
+    from rightarm.lab import run as lab
+    from rightarm.lab.results import Results
+    from rightarm.simulation.jobs import available_cores
+
+    if folder.is_dir():
+        with Results.open(folder, write=False) as results:
+            missing = results.missing(cells)
+    else:
+        missing = [(cell, job) for cell in cells for job in cell.blocks()]
+    try:
+        seconds = lab.seconds_of(missing)
+    except lab.RunError as error:
+        sys.exit(f"rightarm: {error}")
+    for cell in cells:
+        left = lab.duration(seconds[cell.key]) if cell.key in seconds else "done"
+        typer.echo(f"{left:>12}  {lab.name_of(cell)}")
+    count = workers or available_cores()
+    rounds = sum(job.rounds for _, job in missing)
+    total = lab.duration(sum(seconds.values()) / count)
+    typer.echo(
+        f"{len(cells)} cells, {len(missing)} blocks and {rounds:,} rounds left: about {total} on {count} workers"
+    )
 
 
 LogFile = Annotated[

@@ -262,15 +262,17 @@ def _globals_used(function: Callable[..., Any]) -> dict[str, Any]:
     return {name: available[name] for name in sorted(_global_names(function.__code__)) if name in available}
 
 
-def _global_names(code: types.CodeType) -> set[str]:
+@functools.lru_cache(maxsize=4096)
+def _global_names(code: types.CodeType) -> frozenset[str]:
     """The names that the code looks up in its module; `log` in `np.log` is not one of them."""
-    own = {step.argval for step in dis.get_instructions(code) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+    own = frozenset(step.argval for step in dis.get_instructions(code) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"))
     return own.union(*(_global_names(inner) for inner in code.co_consts if isinstance(inner, types.CodeType)))
 
 
-def _all_names(code: types.CodeType) -> set[str]:
+@functools.lru_cache(maxsize=4096)
+def _all_names(code: types.CodeType) -> frozenset[str]:
     inner = (_all_names(constant) for constant in code.co_consts if isinstance(constant, types.CodeType))
-    return set(code.co_names).union(*inner)
+    return frozenset(code.co_names).union(*inner)
 
 
 def draws_random_numbers(function: Callable[..., Any]) -> bool:
