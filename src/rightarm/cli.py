@@ -1,4 +1,4 @@
-"""The command line: ``rightarm policies``, ``compare``, ``run``, ``results``, ``plot``, ``evaluate``, ``replay``, ..."""
+"""The command line: ``rightarm policies``, ``compare``, ``run``, ``results``, ``plot``, ``evaluate`` and others."""
 
 from __future__ import annotations
 
