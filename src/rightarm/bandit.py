@@ -77,8 +77,9 @@ class Bandit:
     True
     >>> bandit.tell(arm="green", reward=0.5)
     True
-    >>> bandit.ask()
-    Decision(id=2, arm='red', propensity=0.8807970779778823, round=3, version=4)
+    >>> decision = bandit.ask()
+    >>> decision.id, decision.arm, round(decision.propensity, 12), decision.round
+    (2, 'red', 0.880797077978, 3)
     """
 
     def __init__(
