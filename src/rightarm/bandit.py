@@ -336,10 +336,13 @@ class Bandit:
 
     def _known_id(self, decision: Any) -> int:
         number = decision.id if isinstance(decision, Decision) else decision
-        if isinstance(number, bool) or not isinstance(number, int | np.integer):
-            raise TypeError(f"decision must be a Decision or its id, got {decision!r}")
-        number = int(number)
+        if type(number) is not int:
+            if isinstance(number, bool) or not isinstance(number, int | np.integer):
+                raise TypeError(f"decision must be a Decision or its id, got {decision!r}")
+            number = int(number)
         waiting = self.pending.get(number)
+        if waiting is not None and waiting.decision is decision:
+            return number
         if waiting is not None and isinstance(decision, Decision) and waiting.decision != decision:
             raise ValueError(f"decision {number} is {waiting.decision} here, got {decision}")
         if waiting is not None or number in self.answered:
@@ -350,8 +353,9 @@ class Bandit:
 
     def _answer(self, rewards: Mapping[int, float | None]) -> None:
         """Close pending decisions, with their rewards or, where that is None, without."""
-        waits = [(self.pending[number], reward) for number, reward in rewards.items()]
-        self.known.rehearse([(one.arm, r, one.decision.propensity) for one, r in waits if r is not None])
+        if self.known.remembers:
+            waits = [(self.pending[number], reward) for number, reward in rewards.items()]
+            self.known.rehearse([(one.arm, r, one.decision.propensity) for one, r in waits if r is not None])
         if self.log is not None and rewards:
             now = self._now()
             self.log.write([answer_event(number, reward, now) for number, reward in rewards.items()])
