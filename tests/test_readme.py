@@ -15,7 +15,7 @@ README = Path(__file__).parent.parent / "README.md"
 def test_code_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), flags=re.DOTALL)
-    assert len(blocks) == 7
+    assert len(blocks) == 8
     namespace: dict[str, Any] = {"__name__": "readme"}
     for block in blocks:
         exec(re.sub(r"1_?000_000|100_000", "1_000", block), namespace)

@@ -77,8 +77,9 @@ class Bandit:
     True
     >>> bandit.tell(arm="green", reward=0.5)
     True
-    >>> bandit.ask()
-    Decision(id=2, arm='red', propensity=0.8807970779778823, round=3, version=4)
+    >>> decision = bandit.ask()
+    >>> decision.id, decision.arm, round(decision.propensity, 12), decision.round
+    (2, 'red', 0.880797077978, 3)
     """
 
     def __init__(
@@ -335,10 +336,13 @@ class Bandit:
 
     def _known_id(self, decision: Any) -> int:
         number = decision.id if isinstance(decision, Decision) else decision
-        if isinstance(number, bool) or not isinstance(number, int | np.integer):
-            raise TypeError(f"decision must be a Decision or its id, got {decision!r}")
-        number = int(number)
+        if type(number) is not int:
+            if isinstance(number, bool) or not isinstance(number, int | np.integer):
+                raise TypeError(f"decision must be a Decision or its id, got {decision!r}")
+            number = int(number)
         waiting = self.pending.get(number)
+        if waiting is not None and waiting.decision is decision:
+            return number
         if waiting is not None and isinstance(decision, Decision) and waiting.decision != decision:
             raise ValueError(f"decision {number} is {waiting.decision} here, got {decision}")
         if waiting is not None or number in self.answered:
@@ -349,8 +353,9 @@ class Bandit:
 
     def _answer(self, rewards: Mapping[int, float | None]) -> None:
         """Close pending decisions, with their rewards or, where that is None, without."""
-        waits = [(self.pending[number], reward) for number, reward in rewards.items()]
-        self.known.rehearse([(one.arm, r, one.decision.propensity) for one, r in waits if r is not None])
+        if self.known.remembers:
+            waits = [(self.pending[number], reward) for number, reward in rewards.items()]
+            self.known.rehearse([(one.arm, r, one.decision.propensity) for one, r in waits if r is not None])
         if self.log is not None and rewards:
             now = self._now()
             self.log.write([answer_event(number, reward, now) for number, reward in rewards.items()])

@@ -22,7 +22,7 @@ def unit(arms: int, T: float) -> float:
 
 def cells(quick: bool) -> dict[Key, Cell]:
     """The worst gap depends on T, so every T is played separately, each with several gaps."""
-    horizons = rounds_between(10**3, 10**4 if quick else 10**7, per_decade=4 if quick else 2)
+    horizons = rounds_between(10**3, 10**4 if quick else 10**6, per_decade=4 if quick else 2)
     return {
         (arms, T, factor): Cell(
             BoltzmannGumbel(C=SIGMA),
