@@ -292,7 +292,9 @@ def plot(
 
 @app.command()
 def run(
-    experiment: Annotated[Path, typer.Argument(help="The experiment, a TOML file.")],
+    experiment: Annotated[
+        Path, typer.Argument(help="The experiment, a TOML file; or one of the paper's: figure1, ...")
+    ],
     output: Annotated[
         Path | None, typer.Option(help="The folder for results; results/<experiment> if not given.")
     ] = None,
@@ -310,8 +312,11 @@ def run(
 
     rightarm run experiment.toml --output results/mine --workers 4
     """
-    from rightarm.lab.experiment import ExperimentError, read_experiment
+    from rightarm.lab.experiment import SHIPPED, ExperimentError, read_experiment
 
+    shipped = SHIPPED / f"{experiment}.toml"
+    if not experiment.exists() and shipped.parent == SHIPPED and shipped.exists():
+        experiment = shipped
     if processes and dask is not None:
         raise typer.BadParameter("--processes and --dask exclude each other")
     if dask not in (None, "local") and workers is not None:
