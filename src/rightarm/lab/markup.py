@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from html import escape
 
 STYLE = """
 :root { color-scheme: light; --line: #d5d9de; --soft: #57606a; }
@@ -27,3 +28,27 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     titles = "".join(f"<th>{cell}</th>" for cell in head)
     body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
     return f'<div class="table"><table><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+Value = tuple[str, float | str | None, str]
+"""A cell of a table: its HTML, the value by which it is sorted, and its class."""
+
+
+def sortable(head: Iterable[str], rows: Iterable[Iterable[Value]], left: int) -> str:
+    """A table that a click on a heading sorts, by the page's script; the first ``left`` columns are words."""
+    names = list(head)
+    sides = ["word" if j < left else "number" for j in range(len(names))]
+    titles = "".join(
+        f'<th class="{side}"><button type="button">{title}</button></th>'
+        for title, side in zip(names, sides, strict=True)
+    )
+    body = "".join(f"<tr>{''.join(map(_cell, row, sides))}</tr>" for row in rows)
+    inside = f"<thead><tr>{titles}</tr></thead><tbody>{body}</tbody>"
+    return f'<div class="table"><table class="sortable">{inside}</table></div>'
+
+
+def _cell(cell: Value, side: str) -> str:
+    content, value, mark = cell
+    known = value is not None and value == value  # a number that is none sorts last
+    sort = f' data-value="{escape(str(value))}"' if known else ""
+    return f'<td class="{side} {mark}"{sort}>{content}</td>'
