@@ -90,7 +90,7 @@ def _what(loaded: Loaded) -> str:
         if loaded.experiment.strip()
         else ""
     )
-    return f'{_completeness(loaded)}<dl class="facts">{rows}</dl>{experiment}{_contents(loaded)}'
+    return f'{_completeness(loaded)}<dl class="facts">{rows}</dl>{experiment}{_contents(loaded)}<p class="setting">{READING}</p>'
 
 
 def _completeness(loaded: Loaded) -> str:
@@ -255,7 +255,7 @@ def _differences(played: Sequence[Played]) -> str:
     ]
     if not parts:
         return ""
-    return f'<h3>Differences of final regret</h3><p class="setting">{READING}</p>{"".join(parts)}'
+    return f"<h3>Differences of final regret</h3>{''.join(parts)}"
 
 
 # Tables.

@@ -18,7 +18,7 @@ from rightarm.simulation.figure import MANY, STYLES, Curve
 from rightarm.simulation.types import F64
 
 SHOWN = 12  # curves of a chart at first; more could not be told apart
-MOST_ARMS, MOST_BARS = 20, 40
+MOST_ARMS, MOST_BARS = 20, 24  # what can be told apart, and fits on paper
 REST, GREY = "#c9ced4", "#555555"
 DASHES = ("solid", "dash", "dot", "dashdot")
 OWN_DASHES = ("solid", "dash", "dashdot", "dot", "8px,2px,2px,2px", "4px,3px", "10px,3px")  # of few curves, one each
@@ -99,7 +99,7 @@ def line_chart(
     ranked = sorted(curves, key=_rank if bars else _end)
     shown = ranked[:SHOWN]
     kept = styles if styles is not None and len(styles) <= SHOWN else styles_of([curve.label for curve in ranked])
-    order = [c for c in curves if c in shown] if len(ranked) <= SHOWN else ranked
+    order = curves if len(curves) <= SHOWN else ranked
     chart = Chart(title, _line_layout(x, curves, bars))
     for curve in order:
         color, dash = kept[curve.label]
