@@ -90,7 +90,8 @@ def _what(loaded: Loaded) -> str:
         if loaded.experiment.strip()
         else ""
     )
-    return f'{_completeness(loaded)}<dl class="facts">{rows}</dl>{experiment}{_contents(loaded)}<p class="setting">{READING}</p>'
+    facts_list = f'<dl class="facts">{rows}</dl>'
+    return f'{_completeness(loaded)}{facts_list}{experiment}{_contents(loaded)}<p class="setting">{READING}</p>'
 
 
 def _completeness(loaded: Loaded) -> str:

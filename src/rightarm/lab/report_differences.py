@@ -15,10 +15,10 @@ from rightarm.simulation.types import F64, I64
 MOST_POLICIES = 12  # of a matrix
 CLEAR = 3.0  # standard errors from which on a difference is marked
 READING = (
-    "Regret is pseudo-regret. Differences of final regret: replication r of every policy meets the same luck, so differences are taken replication by replication, and their "
-    "standard errors are those of the paired differences. z is the difference in standard errors; differences of more "
-    f"than {CLEAR:g} are coloured. The best policy was chosen by these same data, and many pairs are looked at: "
-    "differences of two or three standard errors are not yet news."
+    "Regret is pseudo-regret. Replication r of every policy meets the same luck, so differences of final regret are "
+    "taken replication by replication, and their standard errors are those of the paired differences. z is the "
+    f"difference in standard errors; differences of more than {CLEAR:g} are coloured. The best policy was chosen by "
+    "these same data, and many pairs are looked at: differences of two or three standard errors are not yet news."
 )
 
 
