@@ -38,8 +38,9 @@ def sortable(head: Iterable[str], rows: Iterable[Iterable[Value]], left: int) ->
     """A table that a click on a heading sorts, by the page's script; the first ``left`` columns are words."""
     names = list(head)
     sides = ["word" if j < left else "number" for j in range(len(names))]
+    # Not a button proper: with one in it Chromium does not print the heading again on every sheet.
     titles = "".join(
-        f'<th class="{side}"><button type="button">{title}</button></th>'
+        f'<th class="{side}"><span role="button" tabindex="0">{title}</span></th>'
         for title, side in zip(names, sides, strict=True)
     )
     body = "".join(f"<tr>{''.join(map(_cell, row, sides))}</tr>" for row in rows)

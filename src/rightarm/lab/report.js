@@ -98,8 +98,14 @@
     heading.setAttribute("aria-sort", down ? "descending" : "ascending");
     body.append(...rows);
   };
-  for (const heading of document.querySelectorAll(".sortable th"))
-    heading.querySelector("button").addEventListener("click", () => sort(heading));
+  for (const heading of document.querySelectorAll(".sortable th")) {
+    heading.addEventListener("click", () => sort(heading));
+    heading.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" && event.key !== " ") return;
+      event.preventDefault();
+      sort(heading);
+    });
+  }
 
   // On paper everything is open and as wide as the paper.
   let opened = [];
