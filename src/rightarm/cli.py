@@ -1,4 +1,4 @@
-"""The command line: ``rightarm policies``, ``compare``, ``run``, ``results``, ``plot``, ``evaluate`` and others."""
+"""The command line: ``rightarm policies``, ``compare``, ``run``, ``results``, ``report``, ``evaluate`` and others."""
 
 from __future__ import annotations
 
@@ -287,6 +287,29 @@ def plot(
     with _loaded(folder) as loaded:
         output.parent.mkdir(parents=True, exist_ok=True)
         loaded.plot(output, against=against, log=log)
+    typer.echo(f"wrote {output}")
+
+
+@app.command()
+def report(
+    folder: ResultsFolder,
+    output: Annotated[Path | None, typer.Option(help="The page; report.html in the folder unless given.")] = None,
+) -> None:
+    """Make one page of an experiment's results, finished or not: curves, tables, differences. It needs no network.
+
+    rightarm report results/gaps --output gaps.html
+    """
+    from rightarm.lab.report import write_report
+
+    output = output or folder / "report.html"
+    if output.suffix not in (".html", ".htm"):
+        raise typer.BadParameter(f"output must end in .html, got {output}")
+    with _loaded(folder) as loaded:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            write_report(loaded, output)
+        except ImportError as error:  # no plotly
+            sys.exit(f"rightarm: {error}")
     typer.echo(f"wrote {output}")
 
 

@@ -29,11 +29,11 @@ def draw_loaded(loaded: Loaded, path: Path, *, against: str | None, title: str, 
 
 def _over_rounds(loaded: Loaded, there: Sequence[int]) -> list[Panel]:
     panels = []
-    for own in _grouped(there, lambda i: _problem(loaded.cells[i])).values():
+    for own in grouped(there, lambda i: problem_of(loaded.cells[i])).values():
         cells = [loaded.cells[i] for i in own]
-        varied = _varied(cells)
-        labels = distinct([_label(cell, varied) for cell in cells])
-        curves, note = _best([_curve(loaded, i, label) for i, label in zip(own, labels, strict=True)])
+        varied = varied_of(cells)
+        labels = distinct([label_of(cell, varied) for cell in cells])
+        curves, note = _best([curve_of(loaded, i, label) for i, label in zip(own, labels, strict=True)])
         name, problem = cells[0].names["problem"], cells[0].problem
         panels.append(Panel((problem if name == problem else f"{name}: {problem}") + note, curves))
     return panels
@@ -41,34 +41,40 @@ def _over_rounds(loaded: Loaded, there: Sequence[int]) -> list[Panel]:
 
 def _against(loaded: Loaded, there: Sequence[int], parameter: str) -> list[Panel]:
     """Panels of the problems by name, whose own parameters may be swept as well."""
-    numbers = {i: _numbers(loaded.cells[i]) for i in there}
-    values = {i: own[parameter] for i, own in numbers.items() if parameter in own}
-    if not values:
+    numbers = {i: numbers_of(loaded.cells[i]) for i in there}
+    if not any(parameter in own for own in numbers.values()):
         known = sorted({name for own in numbers.values() for name in own})
         raise ValueError(f"against must be a number that cells have, {', '.join(known)}, got {parameter!r}")
     panels = []
-    for name, own in _grouped(there, lambda i: str(loaded.cells[i].names["problem"])).items():
-        varied = _varied([loaded.cells[i] for i in own]) - {parameter}
-        labels = {i: _label(loaded.cells[i], varied) for i in own}
-        points = _grouped(sorted((i for i in own if i in values), key=values.__getitem__), labels.__getitem__)
-        curves, note = _best(
-            [
-                Curve.joined(label, [(values[i], _curve(loaded, i, label)) for i in places])
-                for label, places in points.items()
-            ]
-        )
-        levels, _ = _best([_curve(loaded, i, labels[i]) for i in own if i not in values])
+    for name, own in grouped(there, lambda i: str(loaded.cells[i].names["problem"])).items():
+        swept, rest = against_of(loaded, own, parameter)
+        (curves, note), (levels, _) = _best(swept), _best(rest)
         if curves:
             lines = [(curve.label, float(curve.mean[-1])) for curve in levels]
             panels.append(Panel(name + note, curves, parameter, levels=lines))
     return panels
 
 
-def _curve(loaded: Loaded, i: int, label: str) -> Curve:
+def against_of(loaded: Loaded, own: Sequence[int], parameter: str) -> tuple[list[Curve], list[Curve]]:
+    """Final regret of some cells against a parameter, and the curves of those that do not have it."""
+    values = {i: numbers[parameter] for i in own if parameter in (numbers := numbers_of(loaded.cells[i]))}
+    varied = varied_of([loaded.cells[i] for i in own]) - {parameter}
+    labels = {i: label_of(loaded.cells[i], varied) for i in own}
+    points = grouped(sorted(values, key=values.__getitem__), labels.__getitem__)
+    curves = [
+        Curve.joined(label, [(values[i], curve_of(loaded, i, label)) for i in places])
+        for label, places in points.items()
+    ]
+    return curves, [curve_of(loaded, i, labels[i]) for i in own if i not in values]
+
+
+def curve_of(loaded: Loaded, i: int, label: str) -> Curve:
+    """The regret of a cell over the rounds."""
     return Curve.of(label, loaded.cells[i].checkpoints, loaded.regret(i))
 
 
-def _grouped(items: Iterable[int], key: Callable[[int], K]) -> dict[K, list[int]]:
+def grouped(items: Iterable[int], key: Callable[[int], K]) -> dict[K, list[int]]:
+    """Items by what they have in common, in their order."""
     groups: dict[K, list[int]] = {}
     for item in items:
         groups.setdefault(key(item), []).append(item)
@@ -83,11 +89,12 @@ def _best(curves: list[Curve]) -> tuple[list[Curve], str]:
     return [curve for curve in curves if curve in best], f" (the {MOST_CURVES} lowest of {len(curves):,} curves)"
 
 
-def _problem(cell: CellRecord) -> str:
+def problem_of(cell: CellRecord) -> str:
+    """What the cells of one problem, parameters included, have in common."""
     return json.dumps([cell.names["problem"], cell.specification["problem"]], sort_keys=True)
 
 
-def _varied(cells: Sequence[CellRecord]) -> set[str]:
+def varied_of(cells: Sequence[CellRecord]) -> set[str]:
     """The names of which these cells have several values."""
     values: dict[str, set[str]] = {}
     for cell in cells:
@@ -96,13 +103,13 @@ def _varied(cells: Sequence[CellRecord]) -> set[str]:
     return {name for name, several in values.items() if len(several) > 1} - {"problem", "policy"}
 
 
-def _label(cell: CellRecord, varied: set[str]) -> str:
+def label_of(cell: CellRecord, varied: set[str]) -> str:
     """What tells a cell from the others of its panel."""
     told = [f"{name}={text_of(value)}" for name, value in cell.names.items() if name in varied]
     return ", ".join([str(cell.names["policy"]), *told])
 
 
-def _numbers(cell: CellRecord) -> dict[str, float]:
+def numbers_of(cell: CellRecord) -> dict[str, float]:
     """All numbers that a cell is made of, by name; what the experiment calls so comes first."""
     settings = {"horizon": cell.horizon, "replications": cell.replications, "seed": cell.seed}
     values = parameters_of(cell.specification["policy"]) | settings | cell.names

@@ -3,32 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
 from rightarm.lab.growth import LATER, Fit, short
+from rightarm.lab.markup import STYLE, table
 from rightarm.lab.study import AGREES, CERTAIN, Cell, Claim, Finding, Study
 from rightarm.simulation.result import versions
 
 PAPER = "https://arxiv.org/abs/1705.10257"
-
-STYLE = """
-:root { color-scheme: light; --line: #d5d9de; --soft: #57606a; }
-body { font: 16px/1.5 system-ui, sans-serif; color: #1f2328; margin: 0 auto; padding: 1rem; max-width: 70rem; }
-h1 { font-size: 1.7rem; line-height: 1.2; } h2 { font-size: 1.3rem; margin: 0 0 .5rem; }
-h3 { font-size: 1rem; margin: 1.2rem 0 .3rem; }
-section { border-top: 1px solid var(--line); margin-top: 2rem; padding-top: 1.2rem; }
-.formula { background: #f6f8fa; padding: .5rem .8rem; border-radius: 6px; overflow-wrap: anywhere; }
-.verdict { padding: .5rem .8rem; border-left: 5px solid; border-radius: 3px; overflow-wrap: anywhere; }
-.holds { border-color: #1a7f37; background: #eefbf1; } .fails { border-color: #cf222e; background: #fff0ee; }
-.panels { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 26rem), 1fr)); gap: 1rem; }
-.panels.wide { grid-template-columns: 1fr; } .panels > svg { width: 100%; }
-.table { overflow-x: auto; } table { border-collapse: collapse; font-size: .88rem; }
-th, td { padding: .2rem .7rem .2rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
-th { font-weight: 600; } .whole { white-space: nowrap; }
-.setting, footer { color: var(--soft); font-size: .92rem; }
-"""
 
 READING = (
     "Curves are means with 95% confidence bands, dotted lines are computed. A bound is taken to be broken where the "
@@ -98,7 +82,7 @@ def _overview(sections: Sequence[Section], extras: Sequence[Extra]) -> str:
     rows = [[f'<a href="#{s.study.name}">{_text(s.study.title)}</a>', _word(s.finding.holds)] for s in sections] + [
         [f'<a href="#{x.name}">{_text(x.title)}</a>', _count(x.claims)] for x in extras
     ]
-    return _table(["claim", "verdict"], rows) if len(rows) > 1 else ""
+    return table(["claim", "verdict"], rows) if len(rows) > 1 else ""
 
 
 def _word(holds: bool) -> str:
@@ -125,7 +109,7 @@ def _section(section: Section) -> str:
                 else []
             ),
             *(
-                f"<h3>{_text(t.title)}</h3>{_table(map(_text, t.head), (map(_text, r) for r in t.rows))}"
+                f"<h3>{_text(t.title)}</h3>{table(map(_text, t.head), (map(_text, r) for r in t.rows))}"
                 for t in finding.tables
             ),
             *(["<h3>Growth</h3>", _fits(finding.fits)] if finding.fits else []),
@@ -144,7 +128,7 @@ def _extra(extra: Extra) -> str:
 
 def _claims(claims: Sequence[Claim], word: str = "holds") -> str:
     rows = [[_text(c.statement), word if c.holds else "<strong>no</strong>", _text(c.evidence)] for c in claims]
-    return _table(["statement", "", "measured"], rows)
+    return table(["statement", "", "measured"], rows)
 
 
 def _fits(fits: dict[str, list[Fit]]) -> str:
@@ -154,7 +138,7 @@ def _fits(fits: dict[str, list[Fit]]) -> str:
         rest = ", ".join(f"{other.law} ({short(other)})" for other in others)
         law = f"{best.a:.4g} {'+' if best.b >= 0 else '−'} {abs(best.b):.4g} {best.law}".replace("-", "−")
         rows.append([_text(label), _whole(law), _whole(f"± {best.b_error:.2g}"), _text(short(best)), _text(rest)])
-    return _table(["curve", "best fit a + b g(T)", "error of b", "residual", "others (residual)"], rows)
+    return table(["curve", "best fit a + b g(T)", "error of b", "residual", "others (residual)"], rows)
 
 
 def _whole(text: str) -> str:
@@ -173,10 +157,3 @@ def _settings(cells: Sequence[Cell]) -> str:
         f"K = {', '.join(map(str, arms))}; T {span}; "
         f"{', '.join(map(str, replications))} replications; {len(cells)} simulations, {rounds:.2g} rounds in all."
     )
-
-
-def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """A table of cells that are HTML already; it scrolls by itself where the page is narrow."""
-    titles = "".join(f"<th>{cell}</th>" for cell in head)
-    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
-    return f'<div class="table"><table><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table></div>'
