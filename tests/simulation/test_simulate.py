@@ -353,8 +353,12 @@ def test_an_interrupt_ends_all_jobs() -> None:
 
     horizon = 20_000_000
     jobs = [Job(ra.UCB(0.5), BERNOULLI, Start((0,) * 3, (0.0,) * 3), 1, i * 32, 32, (horizon,), 32) for i in range(3)]
-    with pytest.raises(KeyboardInterrupt):
-        list(play_jobs(jobs, 2, on_rounds))
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            list(play_jobs(jobs, 2, on_rounds))
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert 0 < sum(played) < 32 * horizon
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("rightarm")]
 
