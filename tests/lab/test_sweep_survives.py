@@ -32,7 +32,7 @@ ucb = { use = "UCB", C = "C" }
 gap = [0.01, 0.02, 0.05, 0.1, 0.2]
 C = [GRID]
 """.replace("GRID", ", ".join(f"{0.02 * n:.2f}" for n in range(1, 51)))
-EXECUTORS = ([], ["--processes"], ["--dask", "local"])
+EXECUTORS: tuple[list[str], ...] = ([], ["--processes"], ["--dask", "local"])
 
 
 def command(file: Path, folder: Path, *options: str) -> list[str]:
