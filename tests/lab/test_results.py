@@ -360,7 +360,10 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, folder: Path, monkeypat
 def test_a_second_writer_is_refused(folder: Path) -> None:
     with Results.open(folder, write=True) as results:
         results.begin([cell()])
-        with pytest.raises(BlockingIOError, match=r"another writer has this folder of results open; .*C=0\.5 \[some"):
+        with pytest.raises(
+            BlockingIOError,
+            match=r"another writer has this folder of results open, in this process or another; .*C=0\.5 \[some",
+        ):
             Results.open(folder, write=True)
         assert not ra.load(folder).complete  # readers are welcome
     fill(folder, [cell()])

@@ -1,103 +1,81 @@
-"""`rightarm run`, over stand-ins for the experiment's file and the folder of results."""
+"""`rightarm run`: a small experiment, again, dry, and with mistakes."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable, Sequence
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
-from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 import rightarm as ra
 from rightarm.cli import app
-from rightarm.lab.cells import Cell
-from rightarm.simulation.jobs import Job, Outcome
 
-CELLS = tuple(
-    Cell(ra.UCB(C=C), ra.Bernoulli([0.6, 0.5]), 200, 40, 1, (200,), (("policy", "ucb"), ("C", C))) for C in (0.5, 1.0)
-)
+TWO = """
+title = "Two"
+horizon = 200
+replications = 40
 
+[problems.near]
+use = "Bernoulli"
+mean = [0.6, 0.5]
 
-class Folder:
-    """Remembers what was put into which folder."""
-
-    put_there: dict[str, list[tuple[str, int]]]
-
-    def __init__(self, folder: Path) -> None:
-        self.there = self.put_there.setdefault(str(folder), [])
-
-    @classmethod
-    def open(cls, folder: Path, write: bool) -> Folder:
-        return cls(folder)
-
-    def __enter__(self) -> Folder:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        pass
-
-    def begin(self, cells: Sequence[Cell], experiment: str, title: str) -> None:
-        assert (experiment, title) == ("text", "Two")
-
-    def missing(self, cells: Iterable[Cell]) -> list[tuple[Cell, Job]]:
-        return [(c, job) for c in cells for job in c.blocks() if (c.key, job.first) not in self.there]
-
-    def put(self, found: Sequence[tuple[Cell, Job, Outcome]]) -> None:
-        self.there += [(cell.key, job.first) for cell, job, _ in found]
+[policies.ucb]
+use = "UCB"
+C = [0.5, 1.0]
+"""
 
 
 @pytest.fixture
-def folders(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    Folder.put_there = {}
-    experiment: Any = ModuleType("rightarm.lab.experiment")
-    experiment.ExperimentError = type("ExperimentError", (ValueError,), {})
-
-    def read(path: Path) -> Any:
-        if path.name == "wrong.toml":
-            raise experiment.ExperimentError("horizon must be a whole number, got 'x'")
-        return SimpleNamespace(cells=CELLS, title="Two", text="text")
-
-    experiment.read_experiment = read
-    results: Any = ModuleType("rightarm.lab.results")
-    results.Results = Folder
-    monkeypatch.setitem(sys.modules, "rightarm.lab.experiment", experiment)
-    monkeypatch.setitem(sys.modules, "rightarm.lab.results", results)
-    return Folder.put_there
+def two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "two.toml"
+    path.write_text(TWO)
+    return path
 
 
-def test_run_and_run_again(folders: dict[str, Any]) -> None:
-    done = CliRunner().invoke(app, ["run", "some/two.toml", "--workers", "2"])
+def test_run_and_run_again(two: Path) -> None:
+    done = CliRunner().invoke(app, ["run", str(two), "--workers", "2"])
     assert done.exit_code == 0, done.output
     assert "2 cells, 4 blocks of them played now\nwrote results/two" in done.output
     assert "Two: cells 2/2, 100%, " in done.output
-    assert len(folders["results/two"]) == 4
-    again = CliRunner().invoke(app, ["run", "some/two.toml"])
+    again = CliRunner().invoke(app, ["run", str(two)])
     assert "2 cells, 0 blocks of them played now" in again.output
+    loaded = ra.load("results/two")
+    assert loaded.complete
+    expected = ra.simulate(ra.UCB(C=0.5), ra.Bernoulli([0.6, 0.5]), horizon=200, replications=40, seed=0)
+    assert (loaded.regret(0) == expected.regret[0]).all()
 
 
-def test_dry_run(folders: dict[str, Any], tmp_path: Path) -> None:
-    done = CliRunner().invoke(
-        app, ["run", "two.toml", "--output", str(tmp_path / "new"), "--dry-run", "--workers", "3"]
-    )
+def test_dry_run(two: Path) -> None:
+    done = CliRunner().invoke(app, ["run", str(two), "--dry-run"])
     assert done.exit_code == 0, done.output
-    assert "  policy ucb, C 0.5\n" in done.output
-    assert "2 cells, 4 blocks and 16,000 rounds left: about 0 s on 3 workers" in done.output
-    assert not folders
+    assert "problem near, policy ucb, C 0.5" in done.output
+    assert "2 cells, 4 blocks and 16,000 rounds left: about 0 s on " in done.output
+    assert not Path("results").exists()
+
+
+def test_the_papers_experiments_are_known_by_name(two: Path) -> None:
+    done = CliRunner().invoke(app, ["run", "theorem2", "--dry-run"])
+    assert done.exit_code == 0, done.output
+    assert "rounds left: about" in done.output
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["two.toml", "--processes", "--dask", "local"], "--processes and --dask exclude each other"),
-        (["two.toml", "--dask", "tcp://127.0.0.1:1", "--workers", "2"], "are what they are; leave out --workers"),
-        (["wrong.toml"], "horizon must be a whole number, got 'x'"),
+        (["--processes", "--dask", "local"], "--processes and --dask exclude each other"),
+        (["--dask", "tcp://localhost:1", "--workers", "2"], "are what they are; leave out --workers"),
     ],
 )
-def test_what_is_wrong_is_said(folders: dict[str, Any], arguments: list[str], said: str) -> None:
-    done = CliRunner().invoke(app, ["run", *arguments], env={"COLUMNS": "400"})
+def test_what_is_wrong_is_said(two: Path, arguments: list[str], said: str) -> None:
+    done = CliRunner().invoke(app, ["run", str(two), *arguments], env={"COLUMNS": "400"})
     assert done.exit_code == 2
     assert said in done.output
-    assert not folders
+
+
+def test_what_is_wrong_in_the_file_is_said(two: Path) -> None:
+    two.write_text(TWO.replace("horizon = 200", 'horizon = "x"'))
+    done = CliRunner().invoke(app, ["run", str(two)], env={"COLUMNS": "400"})
+    assert done.exit_code == 2
+    assert "horizon" in done.output
+    assert not Path("results").exists()
