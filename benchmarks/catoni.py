@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 import rightarm as ra
 from benchmarks.common import best_of, rightarm_ns, table
-from rightarm.catoni import empty, estimate, push, tables
-from rightarm.compile import jit
-from rightarm.simulation.estimates import average, catoni_lanes
+from rightarm.estimators.simulated import average, catoni_lanes
+from rightarm.estimators.sums import empty, estimate, push, tables
+from rightarm.formula.compile import jit
 from rightarm.simulation.kernels import count_pull
 
 F64 = NDArray[np.float64]

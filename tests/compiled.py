@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from naive import F64, I64
 from rightarm.noise import Law, compiled_law
-from rightarm.policies.compiled import compiled_policy
-from rightarm.policies.policy import EARLY, LATE, Policy
-from rightarm.problems import Problem, compiled_reward
+from rightarm.problems.problem import Problem, compiled_reward
+from rightarm.scores.policy import EARLY, LATE, Policy
+from rightarm.scores.simulated import compiled_policy
 
 F32 = NDArray[np.float32]
 U32 = NDArray[np.uint32]

@@ -8,7 +8,7 @@ import pytest
 import rightarm as ra
 from cases import PLAYERS, POLICIES, PROBLEMS
 from naive import F64
-from rightarm.policies.policy import PolicyFamily
+from rightarm.scores.policy import PolicyFamily
 from rightarm.testing import check_policy, check_problem
 
 PUBLIC = [

@@ -1,13 +1,13 @@
 """rightarm: multi-armed bandits around "Boltzmann Exploration Done Right". The public names, and nothing else."""
 
 from rightarm import noise, propensity, theory
-from rightarm.arms import Decision
-from rightarm.bandit import Bandit
-from rightarm.estimators import CatoniEstimator
+from rightarm.estimators.catoni import CatoniEstimator
 from rightarm.evaluation import Evaluation, Replay, evaluate, replay
-from rightarm.exports import to_obp, to_vw
+from rightarm.evaluation.exports import to_obp, to_vw
 from rightarm.formula import Count, NonNegative, Positive, Probability
 from rightarm.lab.loaded import Loaded, load
+from rightarm.live.arms import Decision
+from rightarm.live.bandit import Bandit
 from rightarm.logs import LogWriter, read_log, read_table
 from rightarm.policies import (
     EXP3,

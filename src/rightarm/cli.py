@@ -173,7 +173,7 @@ def policies(name: Annotated[str | None, typer.Argument(help="Show one of them i
     """List the policies, each with its formula and where it comes from."""
     from rightarm.lab.compare import described
     from rightarm.lab.expressions import families
-    from rightarm.policies.policy import PolicyFamily
+    from rightarm.scores.policy import PolicyFamily
 
     known = families(PolicyFamily)
     if name is not None:

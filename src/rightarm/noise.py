@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rightarm.compile import bits_of_float, float_of_bits, fma, jit, pointer
+from rightarm.formula.compile import bits_of_float, float_of_bits, fma, jit, pointer
 
 f32 = np.float32
 i32 = np.int32

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rightarm.bandit import Bandit
+from rightarm.live.bandit import Bandit
 from rightarm.policies import Policy, policy
 from rightarm.problems import Problem, Uniform
 from rightarm.simulation import simulate

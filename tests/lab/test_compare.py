@@ -13,7 +13,7 @@ import rightarm as ra
 from rightarm.cli import app
 from rightarm.lab.compare import described, lai_robbins
 from rightarm.lab.expressions import families, read_policy, read_problem
-from rightarm.policies.policy import PolicyFamily
+from rightarm.scores.policy import PolicyFamily
 
 POLICIES = {
     "UCB(C=0.5)": ra.UCB(C=0.5),

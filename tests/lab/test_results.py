@@ -21,7 +21,7 @@ from rightarm.lab.cells import Cell
 from rightarm.lab.loaded import STATISTICS
 from rightarm.lab.results import Results
 from rightarm.simulation.jobs import Job, Outcome, play_jobs
-from rightarm.simulation.types import F64, I64
+from rightarm.types import F64, I64
 
 CHECKPOINTS = (1, 10, 100)
 PROBLEM = ra.Bernoulli([0.4, 0.6, 0.5])

@@ -18,7 +18,7 @@ from rightarm.lab.curve import Curve
 from rightarm.lab.driver import compute
 from rightarm.lab.studies import STUDIES, proposition1, theorem2
 from rightarm.lab.study import Cell, Finding, Key, Sample, Study, above, below
-from rightarm.simulation.types import F64, I64
+from rightarm.types import F64, I64
 
 Regret = Callable[[Key, Cell, F64], F64]
 Pulls = Callable[[Key, Cell], I64]

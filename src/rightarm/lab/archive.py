@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from rightarm.compile import source_hash
 from rightarm.files import write_whole
+from rightarm.formula.compile import source_hash
 from rightarm.simulation.jobs import Job, Outcome, play_jobs
 from rightarm.simulation.result import versions
 

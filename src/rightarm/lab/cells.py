@@ -8,12 +8,12 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from rightarm.compile import source_hash
-from rightarm.policies.policy import Policy
+from rightarm.formula.compile import source_hash
 from rightarm.problems import Problem
+from rightarm.problems.random import RandomProblem
+from rightarm.scores.policy import Policy
 from rightarm.simulation.engine import Start
 from rightarm.simulation.jobs import Job, padded
-from rightarm.simulation.random_problem import RandomProblem
 from rightarm.simulation.result import versions
 
 WIDE, NARROW = 64, 32  # replications of a block

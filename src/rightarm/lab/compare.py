@@ -9,9 +9,9 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from rightarm import theory
-from rightarm.policies.policy import PolicyFamily
 from rightarm.problems import Bernoulli, Gaussian, Problem
-from rightarm.simulation.random_problem import RandomProblem
+from rightarm.problems.random import RandomProblem
+from rightarm.scores.policy import PolicyFamily
 
 Bound = Callable[[ArrayLike], Any]
 

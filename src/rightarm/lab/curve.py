@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rightarm.simulation.types import F64
+from rightarm.types import F64
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from rightarm.lab.curve import Curve
 from rightarm.lab.study import Panel
 from rightarm.simulation.figure import NORMAL_95, STYLES
-from rightarm.simulation.types import F64
+from rightarm.types import F64
 
 SETTINGS: dict[Any, Any] = {"svg.fonttype": "none", "font.size": 10, "font.family": "sans-serif"}  # text stays text
 NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))

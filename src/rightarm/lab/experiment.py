@@ -64,10 +64,10 @@ from rightarm.lab.sweeps import (
     unknown,
 )
 from rightarm.lab.tables import Context, a_number
-from rightarm.policies.policy import Policy
 from rightarm.problems import Problem
+from rightarm.problems.random import RandomProblem
+from rightarm.scores.policy import Policy
 from rightarm.simulation.engine import Start
-from rightarm.simulation.random_problem import RandomProblem
 from rightarm.simulation.simulate import check_checkpoints, check_start
 
 __all__ = ["SHIPPED", "Experiment", "ExperimentError", "read_experiment", "read_text"]

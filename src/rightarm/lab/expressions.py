@@ -14,9 +14,9 @@ import rightarm.noise
 import rightarm.policies
 import rightarm.problems
 from rightarm.formula import Family, check_number
-from rightarm.policies.policy import Policy, PolicyFamily
 from rightarm.problems import Problem, ProblemFamily
-from rightarm.simulation.random_problem import RandomProblem
+from rightarm.problems.random import RandomProblem
+from rightarm.scores.policy import Policy, PolicyFamily
 
 OPERATORS: dict[type, Callable[..., Any]] = {
     ast.Add: operator.add,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rightarm.lab.curve import Curve
-from rightarm.simulation.types import F64
+from rightarm.types import F64
 
 LAWS: dict[str, Callable[[F64], F64]] = {
     "log T": np.log,

@@ -14,7 +14,7 @@ import numpy as np
 from rightarm.extras import polars_for
 from rightarm.lab.results import CellRecord, Results, Sample, empty
 from rightarm.simulation.result import QUANTILES, best_of, final_regret
-from rightarm.simulation.types import F64, I64
+from rightarm.types import F64, I64
 
 if TYPE_CHECKING:
     import polars

@@ -21,10 +21,10 @@ from rightarm.lab.markup import STYLE, Value, sortable, table
 from rightarm.lab.report_charts import Chart, chart_html, line_chart, share_chart, styles_of
 from rightarm.lab.report_differences import READING, Finals, differences_html, number
 from rightarm.lab.results import PARTS, CellRecord
+from rightarm.problems.random import any_problem_from_specification
 from rightarm.simulation.figure import Curve
-from rightarm.simulation.random_problem import any_problem_from_specification
 from rightarm.simulation.result import distinct
-from rightarm.simulation.types import F64, I64
+from rightarm.types import F64, I64
 
 OPEN_PROBLEMS = 12  # more are folded away until they are asked for
 BOUND = "Lai–Robbins lower bound, asymptotically"

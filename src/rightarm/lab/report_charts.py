@@ -15,7 +15,7 @@ from matplotlib.colors import to_hex
 from numpy.typing import NDArray
 
 from rightarm.simulation.figure import MANY, STYLES, Curve
-from rightarm.simulation.types import F64
+from rightarm.types import F64
 
 SHOWN = 12  # curves of a chart at first; more could not be told apart
 MOST_ARMS, MOST_BARS = 20, 24  # what can be told apart, and fits on paper

@@ -10,7 +10,7 @@ import numpy as np
 
 from rightarm.lab.markup import Value, sortable
 from rightarm.simulation.figure import NORMAL_95
-from rightarm.simulation.types import F64, I64
+from rightarm.types import F64, I64
 
 MOST_POLICIES = 12  # of a matrix
 CLEAR = 3.0  # standard errors from which on a difference is marked

@@ -32,7 +32,7 @@ from rightarm.files import exclusive, remove_leftovers, sync_folder, write_whole
 from rightarm.lab.cells import Cell
 from rightarm.problems import Problem
 from rightarm.simulation.jobs import Job, Outcome, padded
-from rightarm.simulation.types import F64, I64
+from rightarm.types import F64, I64
 
 if TYPE_CHECKING:
     import polars

@@ -13,7 +13,7 @@ from rightarm.lab.growth import Fit
 from rightarm.policies import Policy
 from rightarm.problems import Problem
 from rightarm.simulation.engine import Start
-from rightarm.simulation.types import F64, I64
+from rightarm.types import F64, I64
 
 Key = tuple[Any, ...]
 CERTAIN = 3.0  # standard errors from which we speak of a difference

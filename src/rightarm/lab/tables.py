@@ -28,9 +28,9 @@ from rightarm.lab.sweeps import (
     unknown,
 )
 from rightarm.noise import Law
-from rightarm.policies.policy import PolicyFamily
 from rightarm.problems import Problem, ProblemFamily
-from rightarm.simulation.random_problem import RandomProblem
+from rightarm.problems.random import RandomProblem
+from rightarm.scores.policy import PolicyFamily
 
 DEEPEST = 8  # tables in tables
 LARGEST = 2.0**1023  # in size, of numbers that are written down

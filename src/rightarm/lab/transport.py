@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rightarm.compile import fingerprint, source_hash
 from rightarm.formula import Family, Formula
+from rightarm.formula.compile import fingerprint, source_hash
 from rightarm.simulation.jobs import Job
 from rightarm.simulation.result import versions
 

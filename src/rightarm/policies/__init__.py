@@ -15,9 +15,9 @@ from rightarm.policies.greedy import EpsilonGreedy, ExploreThenCommit, decreasin
 from rightarm.policies.gumbel import BoltzmannGumbel, PerturbedMean
 from rightarm.policies.kl import KLMS, KLUCB, GaussianKLUCB
 from rightarm.policies.maillard import Maillard
-from rightarm.policies.policy import Policy, policy, probabilities
 from rightarm.policies.thompson import BetaThompson, GaussianThompson
 from rightarm.policies.ucb import MOSS, UCB, UCB1, AnytimeMOSS, RobustUCB, UCBImproved
+from rightarm.scores.policy import Policy, policy, probabilities
 
 __all__ = [
     "EXP3",

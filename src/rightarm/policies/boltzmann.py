@@ -11,7 +11,7 @@ import numpy as np
 
 from rightarm.formula import Count, Family, Formula, NonNegative, Positive, check_number, rule_of
 from rightarm.noise import Gumbel
-from rightarm.policies.policy import Policy, policy
+from rightarm.scores.policy import Policy, policy
 
 
 class Schedule(Formula):

@@ -8,7 +8,7 @@ import numpy as np
 
 from rightarm.formula import Positive, Rule
 from rightarm.noise import Gumbel
-from rightarm.policies.policy import policy
+from rightarm.scores.policy import policy
 
 Share = Annotated[float, Rule("above 0 and at most 1", lambda x: 0 < x <= 1)]
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from rightarm.formula import Count, Positive
 from rightarm.policies.boltzmann import Schedule, schedule
-from rightarm.policies.policy import policy
+from rightarm.scores.policy import policy
 
 
 @schedule

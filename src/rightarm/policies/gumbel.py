@@ -8,7 +8,7 @@ import numpy as np
 
 from rightarm.formula import Positive
 from rightarm.noise import Gumbel, Law
-from rightarm.policies.policy import policy
+from rightarm.scores.policy import policy
 
 
 @policy(noise=Gumbel())

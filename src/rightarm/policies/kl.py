@@ -6,7 +6,7 @@ import numpy as np
 
 from rightarm.formula import NonNegative, Positive
 from rightarm.noise import Gumbel
-from rightarm.policies.policy import policy
+from rightarm.scores.policy import policy
 
 TINY = 1e-300  # keeps a logarithm or a quotient finite where it is multiplied by zero
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rightarm.formula import Positive
 from rightarm.noise import Gumbel
-from rightarm.policies.policy import policy
+from rightarm.scores.policy import policy
 
 
 @policy(noise=Gumbel())

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from rightarm.compile import bits_of_double, elementwise, jit
 from rightarm.formula import Positive
+from rightarm.formula.compile import bits_of_double, elementwise, jit
 from rightarm.noise import Gaussian, Uniform, gaussian
-from rightarm.policies.policy import policy
 from rightarm.propensity import Beta
+from rightarm.scores.policy import policy
 
 u64 = np.uint64
 GOLDEN = u64(0x9E3779B97F4A7C15)  # the steps of SplitMix64

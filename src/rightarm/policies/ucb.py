@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rightarm.formula import Count, Positive
-from rightarm.policies.policy import policy
+from rightarm.scores.policy import policy
 
 
 @policy

@@ -19,8 +19,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from rightarm.compile import jit
-from rightarm.elementary import exp, expm1, log, log1p
+from rightarm.formula.compile import jit
+from rightarm.formula.elementary import exp, expm1, log, log1p
 from rightarm.propensity.gaussian import DEPTH, FAR, LANES, SLACK, STEP
 from rightarm.propensity.gaussian import law as gaussian_law
 from rightarm.propensity.graded import COARSEST

@@ -22,8 +22,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from rightarm.compile import fma, jit
-from rightarm.elementary import exp, log
+from rightarm.formula.compile import fma, jit
+from rightarm.formula.elementary import exp, log
 
 F64 = NDArray[np.float64]
 

@@ -22,7 +22,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from rightarm.compile import jit
+from rightarm.formula.compile import jit
 from rightarm.propensity.laws import BETA, EXPONENTIAL, height, log_cdf, mills, mode, moved_mills, peak, width
 
 F64 = NDArray[np.float64]

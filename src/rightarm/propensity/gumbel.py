@@ -26,8 +26,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from rightarm.compile import bits_of_double, fma, jit
-from rightarm.elementary import exp, log
+from rightarm.formula.compile import bits_of_double, fma, jit
+from rightarm.formula.elementary import exp, log
 
 F64 = NDArray[np.float64]
 I64 = NDArray[np.int64]

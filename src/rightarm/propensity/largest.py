@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from rightarm.compile import Kernel, jit
+from rightarm.formula.compile import Kernel, jit
 from rightarm.noise import Exponential, Gaussian, Gumbel, Law, Uniform
 from rightarm.propensity.beta import all_arms as beta_arms
 from rightarm.propensity.gaussian import all_arms as gaussian_arms

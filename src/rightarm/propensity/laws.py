@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from rightarm.compile import jit
+from rightarm.formula.compile import jit
 
 GUMBEL, GAUSSIAN, EXPONENTIAL, BETA = 0, 1, 2, 3
 

@@ -15,7 +15,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from rightarm.compile import jit
+from rightarm.formula.compile import jit
 
 F64 = NDArray[np.float64]
 

@@ -1,6 +1,6 @@
 """The simulator: compiled rounds, threads, results."""
 
-from rightarm.simulation.random_problem import RandomProblem
+from rightarm.problems.random import RandomProblem
 from rightarm.simulation.result import Result
 from rightarm.simulation.simulate import simulate
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from rightarm.compile import MachineOperation, jit
-from rightarm.simulation.types import F32, F64, I64
+from rightarm.formula.compile import MachineOperation, jit
+from rightarm.types import F32, F64, I64
 
 WIDTH = 32  # lanes of a block: four registers of AVX-512, eight of AVX2
 TIE = 1 << 40  # marks an arm's index when another arm has the same score

@@ -6,14 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rightarm import catoni, noise
+from rightarm import noise
+from rightarm.estimators import sums as catoni
+from rightarm.estimators.simulated import compiled_estimator
 from rightarm.noise import compiled_law
-from rightarm.policies.compiled import compiled_policy
-from rightarm.policies.policy import Policy
-from rightarm.problems import Problem, compiled_reward
-from rightarm.simulation.estimates import compiled_estimator
+from rightarm.problems.problem import Problem, compiled_reward
+from rightarm.problems.random import RandomProblem
+from rightarm.scores.policy import Policy
+from rightarm.scores.simulated import compiled_policy
 from rightarm.simulation.kernels import play
-from rightarm.simulation.random_problem import RandomProblem
 from rightarm.simulation.state import (
     Bounds,
     Choice,
@@ -24,12 +25,11 @@ from rightarm.simulation.state import (
     Robust,
     Setting,
     Statistics,
-    Streams,
     Uses,
     Weights,
 )
-from rightarm.simulation.streams import initial_streams
-from rightarm.simulation.types import F64, I64
+from rightarm.streams import Streams, initial_streams
+from rightarm.types import F64, I64
 
 NOISE_BLOCK = 16_384  # draws made ahead, in float32: 64 KiB, which stays in the second-level cache
 SLICE = 8_000_000  # arm-rounds between two looks at the clock: some hundredths of a second

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rightarm.simulation.types import F64, I64
+from rightarm.types import F64, I64
 
 try:
     from matplotlib.axes import Axes

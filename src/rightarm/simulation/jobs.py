@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rightarm.policies.policy import Policy
 from rightarm.problems import Problem
+from rightarm.problems.random import RandomProblem
+from rightarm.scores.policy import Policy
 from rightarm.simulation.argmax import WIDTH
 from rightarm.simulation.engine import Run, Start
-from rightarm.simulation.random_problem import RandomProblem
-from rightarm.simulation.types import F64, I64
+from rightarm.types import F64, I64
 
 WIDEST = 64  # lanes of a job; more would leave the first-level cache
 

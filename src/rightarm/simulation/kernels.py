@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from rightarm.compile import fma, jit
-from rightarm.elementary import exp
-from rightarm.policies.policy import EARLY, LATE
+from rightarm.estimators.simulated import average
+from rightarm.formula.compile import fma, jit
+from rightarm.formula.elementary import exp
+from rightarm.scores.policy import EARLY, LATE
 from rightarm.simulation.argmax import TIE, largest_affine, largest_clocked, largest_score
-from rightarm.simulation.estimates import average
 from rightarm.simulation.state import (
     Bounds,
     Choice,
@@ -26,32 +26,15 @@ from rightarm.simulation.state import (
     Robust,
     Setting,
     Statistics,
-    Streams,
     Uses,
     Weights,
 )
-from rightarm.simulation.types import F32, F64, I64, U32
+from rightarm.streams import HIGH, Streams, draw_words, fill_luck
+from rightarm.types import F32, F64, I64, U32
 
 i64, u32, u64, f64 = np.int64, np.uint32, np.uint64, np.float64
 
 EPOCH = 4  # bounds of scores hold for four rounds times the number of arms: longer, and they fit too loosely
-HIGH, LOW, HALF = 2.0**-32, 2.0**-64, 2.0**-53
-KEPT = u32(0xFFFFF000)  # of a second word: 52 bits in all, and with HALF strictly between 0 and 1
-
-
-@jit
-def draw_words(state: U32, out: U32) -> None:
-    """The next words of every lane: xoshiro128++ (Blackman and Vigna 2021), a lane's state being a column."""
-    for i in range(out.shape[0]):
-        for lane in range(out.shape[1]):
-            a, b, c, d = state[0, lane], state[1, lane], state[2, lane], state[3, lane]
-            word = u32(a + d)
-            out[i, lane] = u32(u32((word << u32(7)) | (word >> u32(25))) + a)
-            shifted = u32(b << u32(9))
-            c, d = u32(c ^ a), u32(d ^ b)
-            state[1, lane], state[0, lane] = u32(b ^ c), u32(a ^ d)
-            state[2, lane] = u32(c ^ shifted)
-            state[3, lane] = u32((d << u32(11)) | (d >> u32(21)))
 
 
 @jit
@@ -60,38 +43,6 @@ def fill_noise(rounds: int, state: U32, law: Any, words: U32, z: F32) -> None:
     arms, lanes = words.shape[1], words.shape[2]
     draw_words(state, words[:rounds].reshape(rounds * arms, lanes))
     law(words[:rounds].reshape(rounds * arms * lanes), z[:rounds].reshape(rounds * arms * lanes))
-
-
-@jit
-def uniform_numbers(high: U32, low: U32, out: F64) -> None:
-    """Numbers strictly between 0 and 1, each of two words."""
-    for lane in range(out.size):
-        out[lane] = f64(high[lane]) * HIGH + (f64(u32(low[lane] & KEPT)) * LOW + HALF)
-
-
-@jit
-def fill_luck(
-    rounds: int,
-    state: U32,
-    gaussian: Any,
-    uses_u: bool,
-    uses_v: bool,
-    uses_w: bool,
-    words: U32,
-    uniform: F64,
-    w: F32,
-) -> None:
-    """The problem's noise for a block of rounds: u and v of two words, w of one; in this order, round by round."""
-    per_round, lanes = words.shape[1], words.shape[2]
-    draw_words(state, words[:rounds].reshape(rounds * per_round, lanes))
-    for r in range(rounds):
-        if uses_u:
-            uniform_numbers(words[r, 0], words[r, 1], uniform[r, 0])
-        if uses_v:
-            first = 2 if uses_u else 0
-            uniform_numbers(words[r, first], words[r, first + 1], uniform[r, 1])
-        if uses_w:
-            gaussian(words[r, per_round - 1], w[r])
 
 
 @jit

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from rightarm.extras import polars_for
 from rightarm.formula import from_specification
-from rightarm.policies.policy import Policy
 from rightarm.problems import Problem
+from rightarm.problems.random import RandomProblem, any_problem_from_specification
+from rightarm.scores.policy import Policy
 from rightarm.simulation.engine import Start
-from rightarm.simulation.random_problem import RandomProblem, any_problem_from_specification
-from rightarm.simulation.types import F64, I64
+from rightarm.types import F64, I64
 
 if TYPE_CHECKING:
     import polars

@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rightarm.formula import check_count
-from rightarm.policies.policy import Policy
-from rightarm.policies.state import check_memory, check_statistics
 from rightarm.problems import Problem
+from rightarm.problems.random import RandomProblem
+from rightarm.scores.inputs import check_memory, check_statistics
+from rightarm.scores.policy import Policy
 from rightarm.simulation.argmax import WIDTH
 from rightarm.simulation.engine import Start
 from rightarm.simulation.jobs import Job, available_cores, lanes_for, play_jobs
-from rightarm.simulation.random_problem import RandomProblem
 from rightarm.simulation.result import Result
-from rightarm.simulation.types import F64
+from rightarm.types import F64
 
 
 def simulate(

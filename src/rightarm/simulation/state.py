@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from rightarm.simulation.types import F32, F64, I64, U32
+from rightarm.types import F32, F64, I64, U32
 
 
 class Statistics(NamedTuple):
@@ -20,14 +20,6 @@ class Statistics(NamedTuple):
     location: F64  # of a score that is location + scale·z or location + scale·clock(t)
     scale: F64
     memory: F64  # columns × arms × lanes: what else the policy remembers
-
-
-class Streams(NamedTuple):
-    """The random states, four words per lane: what the policy draws, what the problem draws, how ties are broken."""
-
-    policy: U32
-    problem: U32
-    ties: U32
 
 
 class Formulas(NamedTuple):
@@ -129,7 +121,7 @@ class Pull(NamedTuple):
 
 
 class Robust(NamedTuple):
-    """What Catoni's estimator keeps of every arm (see `rightarm.catoni`); empty for plain means."""
+    """What Catoni's estimator keeps of every arm (see `rightarm.estimators.sums`); empty for plain means."""
 
     C: float
     near: F64

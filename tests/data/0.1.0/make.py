@@ -1,4 +1,4 @@
-"""How the files beside this one were made: ``PYTHONPATH=. python make.py``, with rightarm 0.1.0 and no later version."""
+"""How the files beside this one were made: ``PYTHONPATH=. python make.py``, with rightarm 0.1.0."""
 
 from pathlib import Path
 
@@ -86,12 +86,26 @@ def logs() -> None:
 def results() -> None:
     """Results of simulations as single files."""
     problem = ra.Bernoulli([0.6, 0.5])
-    policies = [ra.BoltzmannGumbel(C=0.5), ra.BoltzmannGumbel(C=1.0, estimator="catoni"), ra.UCB(C=0.5), ra.EXP3(gamma=0.1)]
+    policies = [
+        ra.BoltzmannGumbel(C=0.5),
+        ra.BoltzmannGumbel(C=1.0, estimator="catoni"),
+        ra.UCB(C=0.5),
+        ra.EXP3(gamma=0.1),
+    ]
     ra.simulate(policies, problem, horizon=200, replications=8, seed=3, checkpoints=5).save(HERE / "result.parquet")
-    own = ra.simulate(own_formulas.Cautious(C=0.5), own_formulas.Triangular([0.5, 0.25]), horizon=200, replications=8, seed=3, checkpoints=5)
+    own = ra.simulate(
+        own_formulas.Cautious(C=0.5),
+        own_formulas.Triangular([0.5, 0.25]),
+        horizon=200,
+        replications=8,
+        seed=3,
+        checkpoints=5,
+    )
     own.save(HERE / "own-result.parquet")
     drawn = ra.RandomProblem(ra.Bernoulli, mean=ra.Uniform(low=[0.0] * 3, high=1.0))
-    ra.simulate(ra.UCB1(), drawn, horizon=200, replications=8, seed=3, checkpoints=5).save(HERE / "random-result.parquet")
+    ra.simulate(ra.UCB1(), drawn, horizon=200, replications=8, seed=3, checkpoints=5).save(
+        HERE / "random-result.parquet"
+    )
 
 
 if __name__ == "__main__":

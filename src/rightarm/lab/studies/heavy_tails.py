@@ -10,8 +10,8 @@ from rightarm.lab.curve import Curve, standard_errors
 from rightarm.lab.study import CERTAIN, Cell, Claim, Finding, Key, Panel, Samples, Study, Table, below
 from rightarm.policies import UCB, BoltzmannGumbel, Policy, RobustUCB
 from rightarm.problems import Contaminated, LogNormal, Pareto, Problem, StudentT
-from rightarm.simulation.types import F64
 from rightarm.theory import theorem6
+from rightarm.types import F64
 
 MEANS = [0.5] + [0.0] * 4
 PROBLEMS: dict[str, Problem] = {

@@ -12,8 +12,8 @@ from rightarm.lab.study import AGREES, CERTAIN, Cell, Claim, Finding, Key, Panel
 from rightarm.policies import Boltzmann, constant, inverse_log, schedule
 from rightarm.problems import Deterministic
 from rightarm.simulation.engine import Start
-from rightarm.simulation.types import F64
 from rightarm.theory import proposition1
+from rightarm.types import F64
 
 MEANS = (0.75, 0.5)  # in powers of two, so that sums and means of rewards are exact
 GAP = MEANS[0] - MEANS[1]

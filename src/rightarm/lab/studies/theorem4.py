@@ -9,8 +9,8 @@ from rightarm.lab.growth import best, could_be, fit
 from rightarm.lab.study import Cell, Claim, Finding, Key, Panel, Samples, Study, below, ratios, rounds_between
 from rightarm.policies import BoltzmannGumbel
 from rightarm.problems import Gaussian
-from rightarm.simulation.types import F64
 from rightarm.theory import lai_robbins, theorem4
+from rightarm.types import F64
 
 GAP, ARMS, SIGMA = 0.5, 5, 1.0
 PARTS = (1, 2, 4, 8)  # σ is taken to be so many times smaller than it is

@@ -1,0 +1,88 @@
+"""Parts of a bandit's state as JSON has them, and back, with a look at each; and as text."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+from rightarm.formula import check_number, from_specification, present
+from rightarm.live.arms import shortened
+from rightarm.scores.policy import Policy
+
+
+def check_floor(floor: Any) -> float:
+    """``floor`` as a probability."""
+    number = check_number("floor", floor)
+    if not 0 <= number <= 1:
+        raise ValueError(f"floor must be from 0 to 1, got {number}")
+    return number
+
+
+def listed(name: str, value: Any) -> list[Any]:
+    """``value``, if it is a list."""
+    if not isinstance(value, list):
+        raise ValueError(f"{name} must be a list, got {value!r:.60}")
+    return value
+
+
+def flag(value: Any) -> bool:
+    """``value``, if it is true or false."""
+    if not isinstance(value, bool):
+        raise ValueError(f"active must be true or false, got {value!r}")
+    return value
+
+
+def plain_name(name: Hashable) -> Any:
+    """An arm's name as JSON has it; a tuple is told from a list."""
+    if isinstance(name, tuple):
+        return {"tuple": [plain_name(part) for part in name]}
+    if name is None or isinstance(name, str | int | float | bool):
+        return name
+    raise TypeError(f"to_json keeps arms that are text, numbers or tuples of them, got {name!r}")
+
+
+def name_from(plain: Any) -> Hashable:
+    """An arm's name, from what JSON has for it."""
+    if isinstance(plain, dict):
+        return tuple(name_from(part) for part in plain["tuple"])
+    if isinstance(plain, float) and not math.isfinite(plain):
+        raise ValueError(f"arms must be finite if they are numbers, got {plain}")
+    if plain is None or isinstance(plain, str | int | float | bool):
+        return plain
+    raise ValueError(f"arms must be text, numbers or tuples of them, got {plain!r}")
+
+
+def policy_from(specification: Mapping[str, Any]) -> Policy:
+    """The policy that a text describes; nothing is imported for it."""
+    found = from_specification(specification, present)
+    if not isinstance(found, Policy):
+        raise ValueError(f"policy must describe a policy, got {specification['formula']!r}")
+    return found
+
+
+def check_same_policy(policy: Policy, specification: Any) -> None:
+    """Raise if a policy is not the one described; where its formulas stand does not matter, what they say does."""
+    given, wanted = policy.specification(), specification
+    if _without_places(given) == _without_places(wanted):
+        return
+    what = "parameters differ" if given["code"] == wanted["code"] else "formula differs"
+    raise ValueError(f"policy must be the one of the state, {wanted['formula']}, got {policy!r}, whose {what}")
+
+
+def _without_places(value: Any) -> Any:
+    if not isinstance(value, Mapping):
+        return value
+    return {name: _without_places(part) for name, part in value.items() if name != "formula"}
+
+
+def as_text(head: str, rows: list[dict[str, Any]]) -> str:
+    """`Bandit.table` for the eye."""
+    lines = [head, f"{'arm':<20} {'pulls':>10} {'estimate':>10} {'95% interval':>23} {'share':>7} {'probability':>12}"]
+    for row in rows:
+        interval = "" if row["low"] is None else f"{row['low']:.4g} to {row['high']:.4g}"
+        estimate = "" if row["estimate"] is None else f"{row['estimate']:.4g}"
+        name, pulls = shortened(row["arm"], 20), f"{row['pulls']:>10.6g}"
+        numbers = f"{estimate:>10} {interval:>23} {row['share']:>7.3f} {row['probability']:>12.4g}"
+        lines.append(f"{name:<20} {pulls} {numbers}{'  retired' if row['retired'] else ''}")
+    return "\n".join(lines)

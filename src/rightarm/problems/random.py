@@ -1,0 +1,173 @@
+"""Problems drawn afresh for every replication: what a policy loses on average over problems, its Bayesian regret."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from rightarm.formula import Formula, check_count, family_of, from_specification
+from rightarm.noise import Gaussian, compiled_law
+from rightarm.problems.problem import Corruption, Problem, ProblemFamily, corruption, problem_from_specification
+from rightarm.streams import fill_luck, initial_stream
+from rightarm.types import F64, U32
+
+BLOCK = 32  # replications drawn together, always the same ones, so that vector code cannot round one of them otherwise
+
+
+class RandomProblem(Formula):
+    """Problems of one family, whose parameters every replication draws afresh; the mean regret is the Bayesian regret.
+
+    The law of a parameter is itself a problem, what it pays being the parameter's value: one of its arms for each arm,
+    or a law of one arm for a value that all arms share. Parameters given as numbers are fixed. Replication r of every
+    policy meets the same problem, and its regret counts the gaps of that problem.
+
+    >>> import rightarm as ra
+    >>> problem = ra.RandomProblem(ra.Bernoulli, mean=ra.Uniform(low=[0.0] * 3, high=1.0))
+    >>> problem.draw(seed=1, replication=0).means.round(3)
+    array([0.758, 0.084, 0.587])
+    >>> result = ra.simulate(ra.BoltzmannGumbel(C=0.5), problem, horizon=100, replications=50, seed=1)
+    >>> result.means.shape
+    (50, 3)
+    """
+
+    family: ProblemFamily
+    arms: int
+    corruptions: tuple[Corruption, ...]
+
+    def __init__(self, family: ProblemFamily, /, *arguments: Any, **parameters: Any) -> None:
+        if not isinstance(family, ProblemFamily):
+            raise TypeError(f"a random problem is made of a family of problems such as Bernoulli, got {family!r}")
+        if family.mean is None:
+            raise ValueError(
+                f"a random problem needs means in closed form: give {family.name}'s with @problem(mean=...)"
+            )
+        given = family.bind(*arguments, **parameters)
+        values = {name: _law_or_numbers(family, name, value) for name, value in given.items()}
+        if not any(isinstance(value, Problem) for value in values.values()):
+            raise ValueError(f"a random problem needs a law for one of its parameters, such as Uniform(), got {given}")
+        lengths = {name: v.arms if isinstance(v, Problem) else len(v) for name, v in values.items()}
+        arms = max(lengths.values())
+        if set(lengths.values()) - {1, arms}:
+            raise ValueError(f"{family.name}: all parameters must have one value per arm, got lengths {lengths}")
+        full = {n: v * arms if isinstance(v, tuple) and len(v) == 1 else v for n, v in values.items()}
+        self.__dict__.update(family=family, values=full, arms=arms, corruptions=())
+
+    @property
+    def inputs(self) -> frozenset[str]:
+        """What a reward depends on besides the parameters."""
+        return frozenset(self.family.inputs)
+
+    def draw(self, seed: int, replication: int) -> Problem:
+        """The problem of one replication of a simulation with this seed.
+
+        >>> from rightarm import Deterministic, Gaussian
+        >>> RandomProblem(Gaussian, mean=Deterministic([0.0, 1.0]), sigma=0.5).draw(seed=1, replication=0)
+        Gaussian(mean=[0.0, 1.0], sigma=[0.5, 0.5])
+        """
+        seed, replication = check_count("seed", seed, least=0), check_count("replication", replication, least=0)
+        block, lane = divmod(replication, BLOCK)
+        values = {name: numbers[:, lane].tolist() for name, numbers in _block(self, seed, block).items()}
+        try:
+            drawn = self.family(**values)
+        except ValueError as error:
+            raise ValueError(f"{error}, drawn in replication {replication} of {self}") from None
+        return Problem(self.family, drawn.values, self.corruptions)
+
+    def corrupted(
+        self, arm: int, *, rounds: int | None = None, pulls: int | None = None, reward: float = 0.0
+    ) -> RandomProblem:
+        """The random problem in which ``arm`` is corrupted, as in `Problem.corrupted`."""
+        return self._with((*self.corruptions, corruption(self.arms, arm, rounds, pulls, reward)))
+
+    def _with(self, corruptions: tuple[Corruption, ...]) -> RandomProblem:
+        copy = RandomProblem(self.family, **self.values)
+        copy.__dict__.update(corruptions=corruptions)
+        return copy
+
+    def _key(self) -> tuple[Any, ...]:
+        return (RandomProblem, *super()._key(), self.corruptions)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _made, (self.family, self.values, self.corruptions)
+
+    def __repr__(self) -> str:
+        values = (f"{n}={list(v) if isinstance(v, tuple) else v!r}" for n, v in self.values.items())
+        return f"RandomProblem({', '.join([self.family.name, *values])}){''.join(map(repr, self.corruptions))}"
+
+    def __str__(self) -> str:
+        """Short, for titles: a value that all arms share is written once."""
+        values = ", ".join(f"{name}{_short(value)}" for name, value in self.values.items())
+        return f"random {self.family.name}({values}) with {self.arms} arms{''.join(map(repr, self.corruptions))}"
+
+    def specification(self) -> dict[str, Any]:
+        """The random problem as plain data, from which `any_problem_from_specification` makes it again."""
+        corruptions = [vars(corruption) for corruption in self.corruptions]
+        return {"random": True, **super().specification(), "corruptions": corruptions}
+
+
+def _made(family: ProblemFamily, values: Mapping[str, Any], corruptions: tuple[Corruption, ...]) -> RandomProblem:
+    return RandomProblem(family, **values)._with(corruptions)
+
+
+def _law_or_numbers(family: ProblemFamily, name: str, value: Any) -> Problem | tuple[float, ...]:
+    """A parameter's law, or its fixed values, checked."""
+    if not isinstance(value, Formula):
+        return Problem.check(name, value, family.annotations.get(name))
+    if not isinstance(value, Problem):
+        raise TypeError(f"the law of {name} must be a problem such as Uniform(low=[0.0, 0.0], high=1.0), got {value!r}")
+    if value.corruptions or value.inputs & {"t", "pulls"}:
+        raise ValueError(f"the law of {name} must not change over time, got {value!r}")
+    return value
+
+
+def _short(value: Problem | tuple[float, ...]) -> str:
+    if isinstance(value, Problem):
+        inner = ", ".join(f"{name}{_short(numbers)}" for name, numbers in value.values.items())
+        return f" ~ {value.family.name}({inner})"
+    texts = [f"{number:.6g}" for number in value]
+    if len(set(texts)) == 1:
+        return f"={texts[0]}"
+    return f"=[{', '.join(texts if len(texts) <= 12 else [*texts[:3], '…', texts[-1]])}]"
+
+
+@functools.lru_cache(maxsize=64)
+def _block(problem: RandomProblem, seed: int, block: int) -> dict[str, F64]:
+    """The parameters of the replications of one block, arms × replications: in the family's order, then arm by arm."""
+    state = initial_stream(seed, "parameters", block * BLOCK, BLOCK)
+    drawn = {}
+    for name, value in problem.values.items():
+        numbers = _numbers(value, state) if isinstance(value, Problem) else np.array(value)[:, None]
+        drawn[name] = np.broadcast_to(numbers, (problem.arms, BLOCK))
+    return drawn
+
+
+def _numbers(law: Problem, state: U32) -> F64:
+    """What each arm of ``law`` pays once in each lane, arms × lanes; its noise is made as that of so many rounds is."""
+    shape = (law.arms, state.shape[1])
+    asked = [name in law.inputs for name in ("u", "v", "w")]
+    words = np.zeros((law.arms, 2 * asked[0] + 2 * asked[1] + asked[2], state.shape[1]), np.uint32)
+    uniform, w = np.zeros((law.arms, 2, state.shape[1])), np.zeros(shape, np.float32)
+    if any(asked):
+        fill_luck(law.arms, state, compiled_law(Gaussian()), *asked, words, uniform, w)
+    noise = {"u": uniform[:, 0], "v": uniform[:, 1], "w": w.astype(np.float64)}
+    with np.errstate(all="ignore"):  # a value that is not finite is refused where it is drawn, by name
+        paid = law.evaluate({"arm": np.arange(law.arms)[:, None], **noise})
+    return np.broadcast_to(np.asarray(paid, dtype=np.float64), shape)
+
+
+def any_problem_from_specification(specification: Mapping[str, Any]) -> Problem | RandomProblem:
+    """The problem or random problem that its ``specification()`` described.
+
+    >>> from rightarm import Bernoulli, Uniform
+    >>> problem = RandomProblem(Bernoulli, mean=Uniform(low=[0.0, 0.5], high=1.0))
+    >>> any_problem_from_specification(problem.specification()) == problem
+    True
+    """
+    if not specification.get("random"):
+        return problem_from_specification(specification)
+    values = {n: from_specification(v) if isinstance(v, Mapping) else v for n, v in specification["parameters"].items()}
+    corruptions = tuple(Corruption(**each) for each in specification["corruptions"])
+    return _made(family_of(specification), values, corruptions)

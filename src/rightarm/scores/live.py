@@ -1,0 +1,176 @@
+"""A policy's formulas compiled for live decisions: the law of every arm's score, and what an arm learns from a reward.
+
+The state is a table with a row for each thing known of an arm and a column for each arm.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rightarm.formula import Formula, define, program
+from rightarm.formula.compile import function, jit
+from rightarm.propensity.largest import kernel_of
+from rightarm.scores.inputs import F64
+from rightarm.scores.policy import Part, Policy
+from rightarm.scores.simulated import PER_ROUND, check_formulas, common_of, put
+
+# Rows of the table: pulls, and the mean that formulas see; the sum of rewards, what rounding took of it, Σ (x − mean)²;
+# and then the policy's columns.
+PULLS, MEAN, SUM, LOST, SPREAD, MEMORY = 0, 1, 2, 3, 4, 5
+FORGOTTEN = 1e-100  # pulls, discounted, below which an arm counts as never pulled: formulas divide by them
+
+FAR = 2.0**200  # z beside which every location vanishes, so that the scale is read off to its last digit
+
+LAW = "boolean(float64, float64[:,::1], int64[::1], float64[::1], float64[::1], float64[::1], float64[::1])"
+LESSON = "void(float64, float64[:,::1], int64, float64, float64, float64, float64[::1])"
+ARGUMENTS = "t, pulls, mean, best, worst, arms, p, memory, top, bottom, k"
+
+
+def law_of_scores(t: float, table: Any, members: Any, numbers: Any, first: Any, second: Any, explored: Any) -> bool:
+    """The two numbers of each member's law, and the probability with which it is explored.
+
+    False, and nothing is found, if a member must be pulled before the formulas can be used.
+    """
+    arms, count = np.float64(members.size), members.size
+    pulls, mean = table[PULLS], table[MEAN]
+    if must_pull():
+        for i in range(count):
+            if pulls[members[i]] < FORGOTTEN:
+                return False
+    p = common(t, arms, numbers)
+    memory = np.empty((columns() + kept(), count))
+    best, worst = -np.inf, np.inf
+    for i in range(count):
+        k = members[i]
+        best, worst = max(best, mean[k]), min(worst, mean[k])
+        for column in range(columns()):
+            memory[column, i] = table[MEMORY + column, k]
+        keep(t, pulls[k], mean[k], 0.0, 0.0, arms, p, memory, memory, memory, i)
+    top, bottom = np.empty(memory.shape[0]), np.empty(memory.shape[0])
+    for column in range(memory.shape[0]):
+        top[column], bottom[column] = memory[column].max(), memory[column].min()
+    for i in range(count):
+        k = members[i]
+        first[i], second[i] = law(t, pulls[k], mean[k], best, worst, arms, p, memory, top, bottom, i)
+        explored[i] = explore(t, pulls[k], mean[k], best, worst, arms, p, memory, top, bottom, i)
+    return True
+
+
+def lesson(t: float, table: Any, arm: int, reward: float, probability: float, arms: float, numbers: Any) -> None:
+    """The next values of an arm's columns, in their places."""
+    p = common(t, arms, numbers)
+    new = np.empty((columns(), 1))
+    learn(t, table[PULLS, arm], table[MEAN, arm], reward, probability, arms, p, table[MEMORY:], arm, new)
+    for column in range(columns()):
+        table[MEMORY + column, arm] = new[column, 0]
+
+
+def common(t: float, arms: float, numbers: Any) -> tuple[float, ...]:
+    """Stands in the templates for the parameters' values in round t."""
+    raise NotImplementedError
+
+
+def law(*arguments: Any) -> tuple[float, float]:
+    """Stands for the two numbers of the score's law, of ARGUMENTS."""
+    raise NotImplementedError
+
+
+def explore(*arguments: Any) -> float:
+    """Stands for the policy's exploration, of ARGUMENTS."""
+    raise NotImplementedError
+
+
+def keep(*arguments: Any) -> tuple[float, ...]:
+    """Stands for putting what is computed of pulls and mean beside the columns, of ARGUMENTS."""
+    raise NotImplementedError
+
+
+def learn(*arguments: Any) -> tuple[float, ...]:
+    """Stands for putting the next values of the columns in ``new``."""
+    raise NotImplementedError
+
+
+def must_pull() -> bool:
+    """Stands for whether every arm must be pulled once."""
+    raise NotImplementedError
+
+
+def columns() -> int:
+    """Stands for the number of columns that an arm remembers."""
+    raise NotImplementedError
+
+
+def kept() -> int:
+    """Stands for the number of columns that are computed of pulls and mean."""
+    raise NotImplementedError
+
+
+@jit
+def measured(near: float, far: float) -> tuple[float, float]:
+    """Location and scale, from the scores at z = 0 and z = FAR."""
+    return near, 0.0 if far == near else (far - near) / FAR  # −∞ less −∞ is not a number
+
+
+class Live(NamedTuple):
+    """A policy's compiled functions for live decisions, the numbers that they take, and the kernel of its law."""
+
+    law: Any
+    lesson: Any
+    numbers: F64
+    chances: Any
+
+
+@functools.lru_cache(maxsize=256)
+def live_policy(policy: Policy) -> Live:
+    """The compiled functions, the same for all values of the parameters; to find them again takes milliseconds."""
+    check_formulas(policy)
+    law, numbers_of = policy.stated_law
+    names = [*policy.columns, *policy.keep]
+    places = {name: f"memory[{column}, k]" for column, name in enumerate(names)}
+    places |= {f"best_{name}": f"top[{column}]" for column, name in enumerate(names)}
+    places |= {f"worst_{name}": f"bottom[{column}]" for column, name in enumerate(names)}
+    explored: list[Formula] = [] if policy.explore is None else [policy.explore]
+    parts = program([numbers_of, *explored, *policy.learn.values(), *policy.keep.values()], PER_ROUND, places)
+    functions, texts = {**parts.functions, "put": put, "measured": measured}, list(parts.expressions)
+    stated = texts.pop(0)
+    if not isinstance(numbers_of, Part):  # the score itself: location + scale·z
+        functions["score"] = define("score", f"z, {ARGUMENTS}", stated, parts.functions)
+        stated = f"measured(score(0.0, {ARGUMENTS}), score({FAR}, {ARGUMENTS}))"
+    exploring = texts.pop(0) if explored else "0.0"
+    learning = [f"put({text}, new, {column}, 0), " for column, text in enumerate(texts[: len(policy.columns)])]
+    keeping = [
+        f"put({text}, memory, {len(policy.columns) + column}, k), "
+        for column, text in enumerate(texts[len(policy.columns) :])
+    ]
+    shared = {"common": common_of(parts), "columns": define("columns", "", str(len(policy.columns)), {})}
+    subject = f"the policy {policy.family.name}"
+    return Live(
+        function(
+            subject,
+            law_of_scores,
+            LAW,
+            law=define("law", ARGUMENTS, stated, functions),
+            explore=define("explore", ARGUMENTS, exploring, functions),
+            keep=define("keep", ARGUMENTS, f"({''.join(keeping)})", functions),
+            kept=define("kept", "", str(len(keeping)), {}),
+            must_pull=define("must_pull", "", str(policy.needs_pulls), {}),
+            **shared,
+        ),
+        function(
+            subject,
+            lesson,
+            LESSON,
+            learn=define(
+                "learn",
+                "t, pulls, mean, reward, probability, arms, p, memory, k, new",
+                f"({''.join(learning)})",
+                functions,
+            ),
+            **shared,
+        ),
+        np.array(parts.numbers, dtype=float),
+        kernel_of(law).compiled,
+    )

@@ -1,0 +1,96 @@
+"""Random numbers: every replication has streams of its own, whichever lane, thread or machine plays it.
+
+A seed becomes the states of the streams, and the streams become 32-bit words and uniform numbers.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rightarm.formula.compile import jit
+from rightarm.types import F32, F64, U32
+
+u32, f64 = np.uint32, np.float64
+
+HIGH, LOW, HALF = 2.0**-32, 2.0**-64, 2.0**-53
+KEPT = u32(0xFFFFF000)  # of a second word: 52 bits in all, and with HALF strictly between 0 and 1
+
+ROLES = ("policy", "problem", "ties", "parameters")
+
+
+class Streams(NamedTuple):
+    """The random states, four words per lane: what the policy draws, what the problem draws, how ties are broken."""
+
+    policy: U32
+    problem: U32
+    ties: U32
+
+
+def initial_state(seed: int, replication: int, role: str) -> U32:
+    """The four words from which one stream of one replication starts: a node of the seed's own tree.
+
+    >>> initial_state(2017, 0, "policy").shape
+    (4,)
+    """
+    node = np.random.SeedSequence(seed, spawn_key=(replication, ROLES.index(role)))
+    return node.generate_state(4).astype(np.uint32, copy=False)
+
+
+def initial_stream(seed: int, role: str, first: int, lanes: int) -> U32:
+    """The streams of one role of replications ``first`` to ``first + lanes − 1``, a column for each."""
+    states = [initial_state(seed, replication, role) for replication in range(first, first + lanes)]
+    return np.ascontiguousarray(np.stack(states, axis=1))
+
+
+def initial_streams(seed: int, first: int, lanes: int) -> Streams:
+    """The streams with which these replications are played."""
+    return Streams(*(initial_stream(seed, role, first, lanes) for role in Streams._fields))
+
+
+@jit
+def draw_words(state: U32, out: U32) -> None:
+    """The next words of every lane: xoshiro128++ (Blackman and Vigna 2021), a lane's state being a column."""
+    for i in range(out.shape[0]):
+        for lane in range(out.shape[1]):
+            a, b, c, d = state[0, lane], state[1, lane], state[2, lane], state[3, lane]
+            word = u32(a + d)
+            out[i, lane] = u32(u32((word << u32(7)) | (word >> u32(25))) + a)
+            shifted = u32(b << u32(9))
+            c, d = u32(c ^ a), u32(d ^ b)
+            state[1, lane], state[0, lane] = u32(b ^ c), u32(a ^ d)
+            state[2, lane] = u32(c ^ shifted)
+            state[3, lane] = u32((d << u32(11)) | (d >> u32(21)))
+
+
+@jit
+def uniform_numbers(high: U32, low: U32, out: F64) -> None:
+    """Numbers strictly between 0 and 1, each of two words."""
+    for lane in range(out.size):
+        out[lane] = f64(high[lane]) * HIGH + (f64(u32(low[lane] & KEPT)) * LOW + HALF)
+
+
+@jit
+def fill_luck(
+    rounds: int,
+    state: U32,
+    gaussian: Any,
+    uses_u: bool,
+    uses_v: bool,
+    uses_w: bool,
+    words: U32,
+    uniform: F64,
+    w: F32,
+) -> None:
+    """The problem's noise for a block of rounds: u and v of two words, w of one; in this order, round by round."""
+    per_round, lanes = words.shape[1], words.shape[2]
+    draw_words(state, words[:rounds].reshape(rounds * per_round, lanes))
+    for r in range(rounds):
+        if uses_u:
+            uniform_numbers(words[r, 0], words[r, 1], uniform[r, 0])
+        if uses_v:
+            first = 2 if uses_u else 0
+            uniform_numbers(words[r, first], words[r, first + 1], uniform[r, 1])
+        if uses_w:
+            gaussian(words[r, per_round - 1], w[r])

@@ -1,0 +1,295 @@
+"""Catoni's estimator against the sum as the paper prints it, and against reference values of 30 digits."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from rightarm.estimators.catoni import CatoniEstimator, psi
+
+Values = NDArray[np.float64]
+R = (7919 * np.arange(1, 5_001)) % 1009
+LINEAR = (R - 504) / 8
+
+REFERENCE: dict[str, tuple[Any, float, float]] = {  # values, C, the estimate computed with 30 digits
+    "one": ([1.0], 0.5, 0.80471895621705019),
+    "four": ([1.0, 0.0, 0.0, 1.0], 0.5, 0.45814536593707753),
+    "negative": ([-3.0], 1.0, -2.1400661634962708),
+    "outlier": ([1e6, -1.0, 2.0], 1.0, 15.196029788135421),
+    "bernoulli": ([1.0] * 300 + [0.0] * 700, 0.5, 0.29980924715739649),
+    "linear, 10": (LINEAR[:10], 32.0, 8.2148252491031465),
+    "linear, 1000": (LINEAR[:1000], 32.0, 0.13068919786614335),
+    "linear, small C": (LINEAR[:1000], 0.5, 0.090109670462723375),
+    "inverse": (1009 / (1 + R), 2.0, 6.487443202009724),
+    "far off": (1000 + LINEAR[:4096], 1.0, 315.59366196310406),
+}
+
+
+def naive(values: Any, C: float) -> float:
+    """The paper's sum, with its own β."""
+    beta, total = C / math.sqrt(len(values)), []
+    for x in np.asarray(values, dtype=float).tolist():
+        y = abs(x) / (beta * len(values))
+        size = math.log1p(y + y * y / 2) if y < 1e100 else 2 * math.log(y) - math.log(2)  # y·y would overflow
+        total.append(math.copysign(size, x))
+    return beta * math.fsum(total)
+
+
+def estimate(values: Any, C: float) -> CatoniEstimator:
+    made = CatoniEstimator(C)
+    made.push(values)
+    return made
+
+
+@pytest.mark.parametrize(("values", "C", "expected"), REFERENCE.values(), ids=REFERENCE)
+def test_reference_values(values: Any, C: float, expected: float) -> None:
+    tolerance = 1e-13 * float(np.mean(np.abs(values)))
+    assert naive(values, C) == pytest.approx(expected, abs=tolerance)
+    assert estimate(values, C).value == pytest.approx(expected, abs=tolerance)
+    one_by_one = CatoniEstimator(C)
+    for value in values:
+        one_by_one.push(value)
+    assert one_by_one.value == pytest.approx(expected, abs=tolerance)
+
+
+def outliers(random: np.random.Generator, n: int) -> Values:
+    values = random.standard_normal(n)
+    values[random.integers(0, n, 10)] = [1e12, -1e12] * 5
+    return values
+
+
+def everything(random: np.random.Generator, n: int) -> Values:
+    return np.asarray(random.choice([-1.0, 1.0], n) * 10.0 ** random.uniform(-30, 40, n))
+
+
+LAWS: dict[str, tuple[Any, float]] = {  # a law, and C
+    "bernoulli": (lambda random, n: 1.0 * (random.random(n) < 0.3), 0.5),
+    "bernoulli, tiny C": (lambda random, n: 1.0 * (random.random(n) < 0.3), 1e-4),
+    "constant, small C": (lambda random, n: np.full(n, 0.3), 1e-3),  # every sum rounds the same way each time
+    "gaussian": (lambda random, n: random.normal(1.0, 2.0, n), 1.0),
+    "gaussian, C of 1e-15": (lambda random, n: random.normal(1.0, 2.0, n), 1e-15),
+    "gaussian, C of 1e15": (lambda random, n: random.normal(1.0, 2.0, n), 1e15),
+    "pareto": (lambda random, n: 1 + random.pareto(2.1, n), 1.0),
+    "student": (lambda random, n: random.standard_t(2.5, n), 1.0),
+    "lognormal": (lambda random, n: random.lognormal(0.0, 2.0, n), 1.0),
+    "cauchy": (lambda random, n: random.standard_cauchy(n), 1.0),
+    "outliers": (outliers, 1.0),
+    "far off": (lambda random, n: random.normal(1_000.0, 1.0, n), 1.0),
+    "rewards of 1e12": (lambda random, n: random.normal(1e12, 1e11, n), 0.01),
+    "about 2^64": (lambda random, n: random.lognormal(64 * math.log(2), 1.0, n), 1.0),
+    "everything": (everything, 1.0),
+}
+
+
+@pytest.mark.parametrize(("law", "C"), LAWS.values(), ids=LAWS)
+def test_equals_the_printed_sum_up_to_a_million(law: Any, C: float) -> None:
+    values = law(np.random.default_rng(3), 1_000_000)
+    streaming = CatoniEstimator(C)
+    done = 0
+    for n in (1, 2, 3, 4, 15, 16, 17, 63, 64, 1_000, 4_096, 65_536, 300_000, 1_000_000):
+        streaming.push(values[done:n])
+        done = n
+        expected = naive(values[:n], C)
+        assert abs(streaming.value - expected) <= 1e-12 * np.mean(np.abs(values[:n]))
+        if (values > 0).all():
+            assert streaming.value == pytest.approx(expected, rel=1e-12)
+    assert len(json.dumps(streaming.to_json())) < 30_000  # bounded, whatever the number of values
+
+
+@pytest.mark.parametrize(("law", "C"), LAWS.values(), ids=LAWS)
+def test_many_at_once_one_by_one_and_after_json_are_the_same(law: Any, C: float) -> None:
+    values = law(np.random.default_rng(4), 5_000)
+    whole, single, restored = (CatoniEstimator(C) for _ in range(3))
+    for start in range(0, 5_000, 500):
+        whole.push(values[start : start + 500])
+        for value in values[start : start + 500]:
+            single.push(value)
+        restored.push(values[start : start + 237])
+        restored = CatoniEstimator.from_json(json.loads(json.dumps(restored.to_json())))
+        restored.push(values[start + 237 : start + 500])
+        assert whole.value == single.value == restored.value
+    assert whole.to_json() == single.to_json() == restored.to_json()
+
+
+@pytest.mark.parametrize(("law", "C"), LAWS.values(), ids=LAWS)
+def test_many_parts_merged_are_one_stream(law: Any, C: float) -> None:
+    values = law(np.random.default_rng(5), 20_000)
+    merged = CatoniEstimator(C)
+    for part in np.split(values, [0, 1, 2, 700, 703, 5_000, 12_345, 19_999]):
+        before = merged.to_json()
+        one = estimate(part, C)
+        both = merged.merge(one)
+        assert merged.to_json() == before
+        assert both.to_json() == CatoniEstimator.from_json(both.to_json()).to_json()
+        merged = both
+    assert merged.count == 20_000
+    assert abs(merged.value - naive(values, C)) <= 1e-12 * np.mean(np.abs(values))
+    merged.push(values[0])
+    assert merged.value == pytest.approx(naive([*values, values[0]], C), abs=1e-12 * float(np.mean(np.abs(values))))
+
+
+@given(
+    st.lists(st.floats(-1e15, 1e15), min_size=1, max_size=60),
+    st.integers(0, 60),
+    st.floats(1e-6, 1e6),
+)
+def test_merge_and_json(values: list[float], cut: int, C: float) -> None:
+    tolerance = 1e-12 * float(np.mean(np.abs(values))) + 1e-300
+    whole = estimate(values, C)
+    assert whole.value == pytest.approx(naive(values, C), abs=tolerance)
+    merged = estimate(values[:cut], C).merge(estimate(values[cut:], C))
+    assert merged.count == len(values)
+    assert merged.value == pytest.approx(whole.value, abs=tolerance)
+    again = CatoniEstimator.from_json(json.loads(json.dumps(whole.to_json())))
+    assert again.value == whole.value
+    again.push(1.0)
+    whole.push(1.0)
+    assert again.value == whole.value
+
+
+@given(st.lists(st.floats(-1e290, 1e290), min_size=1, max_size=300), st.floats(1e-12, 1e12), st.integers(1, 40))
+def test_any_values(values: list[float], C: float, times: int) -> None:
+    stream = values * times
+    mean = float(np.mean(np.abs(values)))
+    assert abs(estimate(stream, C).value - naive(stream, C)) <= 1e-12 * mean + 1e-300
+    opposite = [-value for value in stream]
+    assert estimate(opposite, C).value == -estimate(stream, C).value
+
+
+def test_values_that_cancel() -> None:
+    made = estimate([3.0, 7.0, -3.0, -7.0], 0.1)
+    assert abs(made.value) < 1e-15
+    again = CatoniEstimator.from_json(made.to_json())
+    assert again.value == made.value
+
+
+def test_mean_far_above_the_scale() -> None:
+    values = np.random.default_rng(1).normal(1_000.0, 1.0, 4_096)
+    assert estimate(values, 1.0).value == pytest.approx(316, abs=1)  # as its documentation says
+    assert estimate(values, 1_000.0).value == pytest.approx(1_000, abs=1)
+
+
+def test_influence_function() -> None:
+    x = np.array([-1e200, -2.0, -1e-9, 0.0, 1e-9, 2.0, 1e99, 1e101, 1e200])
+    expected = [-2 * math.log(1e200) + math.log(2), -math.log(5), -1e-9, 0.0, 1e-9, math.log(5)]
+    assert psi(x)[:6] == pytest.approx(expected, rel=1e-12)
+    assert psi(x)[6:] == pytest.approx([2 * math.log(y) - math.log(2) for y in (1e99, 1e101, 1e200)], rel=1e-12)
+
+
+def test_refused() -> None:
+    with pytest.raises(ValueError, match=r"C must be positive, got 0\.0"):
+        CatoniEstimator(0)
+    made = estimate([1.0, 2.0], 0.5)
+    for wrong in (math.nan, math.inf):
+        with pytest.raises(ValueError, match=f"values must be finite, got {wrong}"):
+            made.push([1.0, wrong])
+    with pytest.raises(ValueError, match="finite multiples of C"):
+        estimate([1.0], 1e-300).push(1e300)
+    with pytest.raises(ValueError, match="no estimate before the first value"):
+        _ = CatoniEstimator(1.0).value
+    with pytest.raises(ValueError, match=r"C must be the same to merge, got 0\.5 and 1\.0"):
+        made.merge(CatoniEstimator(1.0))
+    assert made.to_json() == estimate([1.0, 2.0], 0.5).to_json()  # nothing was taken
+
+
+def test_no_values() -> None:
+    made = CatoniEstimator(1.0)
+    made.push([])
+    assert made.count == 0
+    again = CatoniEstimator.from_json(made.to_json()).merge(made)
+    again.push(1.0)
+    made.push(1.0)
+    assert again.value == made.value
+
+
+def test_values_are_not_changed_and_their_order_in_memory_is_free() -> None:
+    values = np.arange(24.0).reshape(4, 6)
+    values.flags.writeable = False
+    assert estimate(values[:, ::2], 1.0).value == estimate(values[:, ::2].ravel().tolist(), 1.0).value
+
+
+STATE = estimate(np.random.default_rng(1).standard_t(2.5, 100), 0.5).to_json()
+OCTAVE, SUMS = next(iter(STATE["octaves"].items()))
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"version": 1}, ValueError, "version must be 2, got 1"),
+        ({"version": None}, ValueError, "version must be 2, got None"),
+        ({"C": "1"}, TypeError, "C must be a number, got '1'"),
+        ({"C": -1.0}, ValueError, r"C must be positive, got -1\.0"),
+        ({"C": 10**400}, ValueError, "C must be finite, got inf"),
+        ({"C": math.nan}, ValueError, "C must be finite, got nan"),
+        ({"count": -1}, ValueError, "count must be from 0 to 9007199254740991, got -1"),
+        ({"count": 2**53}, ValueError, "count must be from 0"),
+        ({"count": 1}, ValueError, "must be at most"),
+        ({"count": 10**6}, ValueError, "octaves must be from 7 to 64"),
+        ({"count": 100.0}, TypeError, r"count must be a whole number, got 100\.0"),
+        ({"count": True}, TypeError, "count must be a whole number, got True"),
+        ({"count": "100"}, TypeError, "count must be a whole number, got '100'"),
+        ({"powers": [1.0]}, ValueError, "powers must be a list of 13 numbers"),
+        ({"powers": None}, ValueError, "powers must be a list of 13 numbers, got None"),
+        ({"powers": "0" * 13}, ValueError, "powers must be a list of 13 numbers"),
+        ({"powers": [math.nan] * 13}, ValueError, "powers must be finite, got nan"),
+        ({"powers": [[0.0]] * 13}, TypeError, "powers must be a number"),
+        ({"powers": [1e9] * 13}, ValueError, "powers must be at most"),
+        ({"lost": math.inf}, ValueError, "lost must be finite, got inf"),
+        ({"lost": 1.0}, ValueError, "lost must be at most"),
+        ({"lost": []}, TypeError, "lost must be a number"),
+        ({"series": [0.0] * 12}, ValueError, "series must be what octaves amount to"),
+        ({"series": [0.0] * 11}, ValueError, "series must be a list of 12 numbers"),
+        ({"series": [1e9] * 12}, ValueError, "series must be what octaves amount to"),
+        ({"fresh": -1}, ValueError, "fresh must be from 0 to 1023, got -1"),
+        ({"fresh": 0.5}, TypeError, r"fresh must be a whole number, got 0\.5"),
+        ({"octaves": []}, TypeError, r"octaves must be a mapping, got \[\]"),
+        ({"octaves": {}}, ValueError, "series must be"),
+        ({"octaves": {"99": SUMS}}, ValueError, "octaves must be from 1 to 64, got '99'"),
+        ({"octaves": {"-2": SUMS}}, ValueError, "octaves must be from 1 to 64, got '-2'"),
+        ({"octaves": {OCTAVE: SUMS[:-1]}}, ValueError, rf"octaves\['{OCTAVE}'\] must be a list of 15 numbers"),
+        ({"octaves": {OCTAVE: [*SUMS[:-1], math.nan]}}, ValueError, "must be finite, got nan"),
+        ({"octaves": {OCTAVE: [1e6] * 15}}, ValueError, "must be at most"),
+        ({"more": 1}, ValueError, "state must have the keys"),
+    ],
+)
+def test_states_that_cannot_be(change: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        CatoniEstimator.from_json(STATE | change)
+
+
+@pytest.mark.parametrize("key", sorted(STATE))
+def test_states_that_lack_something(key: str) -> None:
+    with pytest.raises(ValueError, match=r"version must be 2, got None|state must have the keys"):
+        CatoniEstimator.from_json({name: value for name, value in STATE.items() if name != key})
+    with pytest.raises(TypeError, match=r"state must be a mapping, .* got \[\]"):
+        CatoniEstimator.from_json([])  # type: ignore[arg-type]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.just(10**400) | st.floats() | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=15) | st.dictionaries(st.text(max_size=2), inner, max_size=3),
+    max_leaves=20,
+)
+
+
+@given(st.sampled_from(sorted(STATE)), JSON, st.integers(0, 14))
+def test_corrupted_states_are_refused_or_whole(key: str, value: Any, place: int) -> None:
+    changes = [{key: value}]
+    if isinstance(STATE[key], list):
+        changes.append({key: [value if i == place else old for i, old in enumerate(STATE[key])]})
+    if key == "octaves":
+        changes.append({key: STATE[key] | {OCTAVE: [value if i == place else old for i, old in enumerate(SUMS)]}})
+    for change in changes:
+        try:
+            made = CatoniEstimator.from_json(STATE | change)
+        except (TypeError, ValueError):
+            continue
+        made.push(1.0)
+        assert math.isfinite(made.value)
