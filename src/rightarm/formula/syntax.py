@@ -88,9 +88,11 @@ def _functions(source: str, path: str) -> tuple[tuple[types.CodeType, Function],
     lambdas = {UNUSED + i: node for i, node in enumerate(nodes) if isinstance(node, ast.Lambda)}
     for number, node in lambdas.items():
         node.lineno, node.end_lineno = number, number + 1
-    numbered = _codes(compile(tree, path, "exec", dont_inherit=True))
-    found = (lambdas.get(own.co_firstlineno) or named.get((own.co_name, own.co_firstlineno)) for own in numbered)
-    return tuple((code, node) for code, node in zip(codes, found, strict=True) if node is not None)
+    found: list[tuple[types.CodeType, Function | None]] = [
+        (code, named.get((code.co_name, code.co_firstlineno)) or lambdas.get(same.co_firstlineno))
+        for code, same in zip(codes, _codes(compile(tree, path, "exec", dont_inherit=True)), strict=True)
+    ]
+    return tuple((code, node) for code, node in found if node is not None)
 
 
 def _codes(code: types.CodeType) -> list[types.CodeType]:
