@@ -54,7 +54,8 @@ def _root() -> Path:
 def compiled_hash() -> str:
     """A name for what our modules say that have something compiled, the same on every Python."""
     here = Path(__file__).parent
-    users = (path for path in here.parent.rglob("*.py") if b"rightarm.formula.compile" in path.read_bytes())
+    importing = b"from rightarm.formula.compile import"
+    users = (path for path in here.parent.rglob("*.py") if importing in path.read_bytes())
     return sources_hash({here / "compile.py", *users})
 
 
