@@ -5,9 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-import os
-import subprocess
-import sys
 import textwrap
 import types
 from collections.abc import Callable, Iterator
@@ -20,7 +17,7 @@ from numba.core import event
 
 import rightarm as ra
 from cases import cautious, restless
-from rightarm.formula.cache import cache_directory
+from interpreters import run_python
 from rightarm.formula.compile import bytecode_hash, fma, jit, positional
 
 
@@ -175,19 +172,6 @@ FORMULA = """
 """
 
 
-def run_python(code: str, *arguments: str, **environment: str) -> str:
-    """What a fresh interpreter prints for ``code``, warnings being errors."""
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", textwrap.dedent(code), *arguments],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 def test_a_second_process_compiles_nothing(tmp_path: Path) -> None:
     """Nor with other parameters; but with a formula that was edited meanwhile it does, and plays the new one."""
 
@@ -229,32 +213,6 @@ def test_import_is_light() -> None:
         print([module for module in {heavy} if module in sys.modules])
     """
     assert run_python(code).strip() == "[]"
-
-
-def test_cache_directory_is_where_it_was_asked_for(tmp_path: Path) -> None:
-    code = "from rightarm.formula.cache import cache_directory; print(cache_directory())"
-    asked = Path(run_python(code, RIGHTARM_CACHE_DIR=str(tmp_path)).strip())
-    assert asked.parent == tmp_path
-    assert asked.name == cache_directory().name
-    if sys.platform == "linux":
-        environment = {key: value for key, value in os.environ.items() if key != "RIGHTARM_CACHE_DIR"}
-        done = subprocess.run(
-            [sys.executable, "-c", code],
-            env={**environment, "XDG_CACHE_HOME": str(tmp_path)},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert Path(done.stdout.strip()) == tmp_path / "rightarm" / asked.name
-
-
-def test_a_cache_that_cannot_be_written_is_done_without(tmp_path: Path) -> None:
-    """A file stands where the folder should be."""
-    (tmp_path / "file").write_text("")
-    code = "from rightarm.formula.cache import cache_directory as f; print(f()); assert f().is_dir()"
-    folder = Path(run_python(code, RIGHTARM_CACHE_DIR=str(tmp_path / "file"), TMPDIR=str(tmp_path)).strip())
-    assert folder.parent == tmp_path
-    assert not folder.exists()  # nothing is left behind
 
 
 def test_a_formula_that_does_not_compile_is_named() -> None:

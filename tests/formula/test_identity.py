@@ -132,6 +132,17 @@ def test_constants_are_read_when_the_identity_is_asked_for(make: Make) -> None:
     assert of_formula(module) == of_formula(make(FORMULA.replace("0.5", "0.25"))) != before
 
 
+def test_another_numpy_makes_no_difference(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its functions are other objects, and its numbers are written otherwise."""
+    source = FORMULA.replace("SHIFT = 0.5", "SHIFT = np.float64(0.5)")
+    before, numbers = of_formula(make(source)), [identity(value) for value in VALUES]
+    with np.printoptions(legacy="1.25"):
+        assert repr(np.float64(0.5)) == "0.5"
+        assert [identity(value) for value in VALUES] == numbers
+        monkeypatch.setattr(np, "sqrt", lambda x: x**0.5)
+        assert of_formula(make(source)) == before
+
+
 def closure(x: Any) -> Callable[[float], Any]:
     def times(y: float) -> Any:
         return x * y
