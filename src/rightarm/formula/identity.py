@@ -68,11 +68,12 @@ def _tokens(value: Any, seen: dict[int, int], is_formula: bool = False) -> Itera
         value = value.build
     elif isinstance(value, functools.partial):
         value = (value.func, value.args, value.keywords)
-    if value is None or isinstance(value, bool | int | float | complex | str | bytes):
-        yield f"{type(value).__name__} {value!r}"
-    elif isinstance(value, np.generic | np.ndarray):  # whose repr is not the same in every NumPy
+    if isinstance(value, np.generic | np.ndarray):  # whose repr is not the same in every NumPy
         array = np.asarray(value)
-        yield f"{type(value).__name__} {array.dtype.str} {array.shape} {array.tobytes().hex()}"
+        kind = "array" if array is value else "scalar"
+        yield f"{kind} {array.dtype.str} {array.shape} {array.tobytes().hex()}"
+    elif value is None or isinstance(value, bool | int | float | complex | str | bytes):
+        yield f"{type(value).__name__} {value!r}"
     elif isinstance(value, tuple | list | set | frozenset | Mapping):
         yield from _collection_tokens(value, seen, is_formula)
     elif isinstance(value, types.ModuleType):
@@ -83,7 +84,7 @@ def _tokens(value: Any, seen: dict[int, int], is_formula: bool = False) -> Itera
         yield from _named_tokens(value, seen, is_formula)
     else:
         yield from _tokens(type(value), seen)
-        yield from _tokens(vars(value), seen) if " at 0x" in repr(value) else [repr(value)]
+        yield from _tokens(getattr(value, "__dict__", {}), seen) if " at 0x" in repr(value) else [repr(value)]
 
 
 def _collection_tokens(value: Any, seen: dict[int, int], is_formula: bool) -> Iterator[str]:
@@ -130,6 +131,7 @@ def _function_tokens(function: types.FunctionType, seen: dict[int, int], is_form
         yield from _tokens(value, seen)
 
 
+@functools.lru_cache(maxsize=4096)
 def _text(node: Function) -> str:
     """Arguments and body; the function's name and its defaults are not part of it, those of inner functions are."""
     return f"{canonical(node.args, LEFT_OUT | {'defaults', 'kw_defaults'})} {canonical(node.body)}"
@@ -145,20 +147,29 @@ def _content(cell: types.CellType) -> Any:
 def _from_modules(node: Function, used: Mapping[str, Any]) -> dict[str, Any]:
     """What the function reads from modules that are not libraries: ``{"settings.factor": 0.5}``."""
     found = {}
-    for part in ast.walk(node):
-        path, inner = [], part
-        while isinstance(inner, ast.Attribute):
-            path.append(inner.attr)
-            inner = inner.value
-        value = used.get(inner.id) if path and isinstance(inner, ast.Name) else None
-        if isinstance(inner, ast.Name) and isinstance(value, types.ModuleType):
-            for name in reversed(path):
-                if not isinstance(value, types.ModuleType) or _root(value.__name__) in LIBRARIES:
-                    break
-                value = getattr(value, name, None)
-            else:
-                found[".".join([inner.id, *reversed(path)])] = value
+    for first, *rest in _dotted_names(node):
+        value = used.get(first)
+        for name in rest:
+            if not isinstance(value, types.ModuleType) or _root(value.__name__) in LIBRARIES:
+                break
+            value = getattr(value, name, None)
+        else:
+            found[".".join([first, *rest])] = value
     return found
+
+
+@functools.lru_cache(maxsize=4096)
+def _dotted_names(node: Function) -> frozenset[tuple[str, ...]]:
+    """``("settings", "factor")`` for ``settings.factor``, and so on for all that the function has of that form."""
+    found = set()
+    for part in ast.walk(node):
+        names: list[str] = []
+        while isinstance(part, ast.Attribute):
+            names.append(part.attr)
+            part = part.value
+        if names and isinstance(part, ast.Name):
+            found.add((part.id, *reversed(names)))
+    return frozenset(found)
 
 
 def _root(module: str) -> str:
