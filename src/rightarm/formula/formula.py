@@ -34,6 +34,9 @@ class Formula:
     values: dict[str, Any]
 
     def __init__(self, family: Family, values: Mapping[str, Any]) -> None:
+        for name, value in values.items():
+            if name in family.read and not isinstance(value, float | tuple | Formula):  # compiled, it would be 0
+                raise TypeError(f"{family.name} computes with {name}, which must be a number for that, got {value!r}")
         self.__dict__.update(values, family=family, values=dict(values))
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -225,17 +228,11 @@ class Family:
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         given, hints = self.bind(*arguments, **keywords), self.annotations
-        values = {name: self.kind.check(name, value, hints.get(name)) for name, value in given.items()}
-        for name, value in values.items():
-            if name in self.read and not isinstance(value, float | tuple | Formula):
-                raise TypeError(
-                    f"{self.name}: the formula computes with {name}, which is an option and not a number, got {value!r}"
-                )
-        return self.kind(self, values)
+        return self.kind(self, {name: self.kind.check(name, value, hints.get(name)) for name, value in given.items()})
 
     @functools.cached_property
     def read(self) -> frozenset[str]:
-        """The names of inputs and parameters that the formula computes with; options it must leave alone."""
+        """The names of the inputs and parameters that the formula computes with."""
         return names_read(self.function)
 
     def _parameter_list(self) -> str:

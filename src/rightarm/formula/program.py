@@ -42,7 +42,7 @@ def program(formulas: Iterable[Formula], per_round: frozenset[str], names: Mappi
 
     def number(value: Any) -> str:
         if not isinstance(value, float):
-            return "0.0"  # an option, which does not enter the formula
+            return "0.0"  # an option, which the formula does not read
         constants.append(value)
         return f"numbers[{len(constants) - 1}]"
 
