@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from rightarm.files import write_whole
-from rightarm.formula.compile import source_hash
+from rightarm.simulation.identity import outcome_code
 from rightarm.simulation.jobs import Job, Outcome, play_jobs
 from rightarm.simulation.result import versions
 
@@ -67,6 +67,6 @@ def _specification(job: Job) -> dict[str, Any]:
         "first": job.first,
         "replications": job.replications,
         "checkpoints": job.checkpoints,
-        "code": source_hash(),
+        "code": outcome_code(),
         "versions": versions(),
     }

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rightarm.formula import Family, Formula
-from rightarm.formula.compile import fingerprint, source_hash
+from rightarm.simulation.identity import outcome_code
 from rightarm.simulation.jobs import Job
 from rightarm.simulation.result import versions
 
@@ -50,13 +50,13 @@ def unpacked(chunk: Packed) -> tuple[Job, ...]:
 
 
 def _our_code() -> tuple[Any, ...]:
-    return (source_hash(), *sorted(versions().items()))
+    return (outcome_code(), *sorted(versions().items()))
 
 
 def _their_code(jobs: Sequence[Job]) -> tuple[str, ...]:
     formulas = {id(formula): formula for job in jobs for formula in (job.policy, job.problem)}
     families = {id(family): family for formula in formulas.values() for family in _families(formula)}
-    return tuple(sorted({fingerprint(*family.identity) for family in families.values() if not _is_ours(family)}))
+    return tuple(sorted({family.identity for family in families.values() if not _is_ours(family)}))
 
 
 def _families(formula: Formula) -> Iterator[Family]:
@@ -92,11 +92,10 @@ def _as_code(family: Family) -> bytes:
 
     module = sys.modules.get(family.function.__module__)
     named = module is not None and module.__name__ != "__main__"  # those of __main__ go by value anyway
-    state = {name: value for name, value in vars(family).items() if name != "annotations"}
     if named:
         cloudpickle.register_pickle_by_value(module)
     try:
-        code: bytes = cloudpickle.dumps((type(family), state))
+        code: bytes = cloudpickle.dumps((type(family), family.__getstate__()))
     finally:
         if named:
             cloudpickle.unregister_pickle_by_value(module)
