@@ -302,7 +302,7 @@ def from_specification(specification: Mapping[str, Any], find: Callable[[str], A
         law = find(specification["law"])
         if not isinstance(law, type) or not hasattr(law, "quantile"):
             raise ValueError(f"{specification['law']} is not a law of noise")
-        return law()
+        return law(**specification.get("parameters", {}))
     found = family_of(specification, find)
     values = {
         name: from_specification(value, find) if isinstance(value, Mapping) else value

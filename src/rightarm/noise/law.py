@@ -21,17 +21,15 @@ import functools
 import inspect
 import math
 import typing
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rightarm.formula import check_number, rule_of
-from rightarm.formula.compile import Kernel, function, jit, pointer
+from rightarm.formula.compile import Kernel, jit, pointer
 from rightarm.noise import quadrature
 from rightarm.noise.contenders import BAD_FIRST, BAD_SECOND, contenders, of_fixed, usual
-from rightarm.noise.quadrature import Continuous, of_largest
 
 F64 = NDArray[np.float64]
 f32 = np.float32
@@ -107,15 +105,10 @@ class Law(ScoreLaw):
     symmetric: ClassVar[bool] = False
     """Whether −Z has the same law, so that a negative scale is as good as a positive one."""
 
-    def __init_subclass__(cls) -> None:
-        """What belongs to the quantile and the cdf of a base class does not hold for others."""
-        if {"quantile", "cdf"} & vars(cls).keys():
-            for name in ("kernel", "log_one", "sample", "symmetric"):
-                if name not in vars(cls):
-                    setattr(cls, name, vars(Law).get(name))
-
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
-        hints, signature = _parameters(type(self)), _signature(type(self))
+        hints, kind = self.parameters(), inspect.Parameter.POSITIONAL_OR_KEYWORD
+        defaults = {name: getattr(type(self), name, inspect.Parameter.empty) for name in hints}
+        signature = inspect.Signature([inspect.Parameter(name, kind, default=defaults[name]) for name in hints])
         try:
             bound = signature.bind(*arguments, **keywords)
         except TypeError as error:
@@ -124,10 +117,15 @@ class Law(ScoreLaw):
         for name, value in bound.arguments.items():
             setattr(self, name, check_number(name, value, rule_of(hints[name])))
 
+    @classmethod
+    def parameters(cls) -> dict[str, Any]:
+        """The annotated names of the class, with their annotations."""
+        return _parameters(cls)  # type: ignore[arg-type]  # mypy takes the class for one of its instances
+
     @property
     def values(self) -> dict[str, float]:
-        """The parameters by name."""
-        return {name: getattr(self, name) for name in _parameters(type(self))}
+        """The values of the parameters."""
+        return {name: getattr(self, name) for name in self.parameters()}
 
     def cdf(self, x: Any) -> Any:
         """P[Z ≤ x]."""
@@ -140,10 +138,16 @@ class Law(ScoreLaw):
     # Exact probabilities.
 
     def chances(self) -> Any:
-        return _chances(self) if self.kernel is None else self.kernel.compiled
+        kernel = self.own_kernel()
+        return _chances(self) if kernel is None else kernel.compiled
+
+    @classmethod
+    def own_kernel(cls) -> Kernel | None:
+        """The `kernel`, unless a subclass has another quantile or cdf than the class that brought it."""
+        return _kernel(cls)  # type: ignore[arg-type]
 
     def log_of_one(self, first: F64, second: F64, arm: int) -> float:
-        if self.kernel is None:
+        if self.own_kernel() is None:
             return self._log_by_quadrature(first, second, arm)
         second = np.abs(second) if self.symmetric else second
         names = np.empty(first.size, np.int64)
@@ -182,11 +186,6 @@ class Law(ScoreLaw):
             return value
         raise TypeError(f"{name} must be a law of noise such as {KNOWN}, got {value!r}")
 
-    @classmethod
-    def from_specification(cls, specification: Mapping[str, Any]) -> Law:
-        """The law of this class that `specification` described."""
-        return cls(**specification.get("parameters", {}))
-
     def specification(self) -> dict[str, Any]:
         """The law as plain data."""
         address = {"law": f"{type(self).__module__}:{type(self).__qualname__}"}
@@ -203,17 +202,19 @@ class Law(ScoreLaw):
 
 
 @functools.cache
-def _parameters(law: type[Law]) -> dict[str, Any]:
-    """The annotated names of a law's class, with their annotations."""
-    hints = typing.get_type_hints(law, include_extras=True)
-    return {name: hint for name, hint in hints.items() if typing.get_origin(hint) is not ClassVar}
+def _kernel(law: type) -> Kernel | None:
+    for base in law.__mro__:
+        if vars(base).get("kernel") is not None:
+            return vars(base)["kernel"]
+        if {"quantile", "cdf"} & vars(base).keys():
+            return None
+    return None
 
 
 @functools.cache
-def _signature(law: type[Law]) -> inspect.Signature:
-    kind, empty = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.empty
-    names = _parameters(law)
-    return inspect.Signature([inspect.Parameter(name, kind, default=getattr(law, name, empty)) for name in names])
+def _parameters(law: type) -> dict[str, Any]:
+    hints = typing.get_type_hints(law, include_extras=True)
+    return {name: hint for name, hint in hints.items() if typing.get_origin(hint) is not ClassVar}
 
 
 # Draws.
@@ -237,12 +238,11 @@ def quantile(*arguments: Any) -> f32:
 
 
 def cdf(parameters: Any, x: float) -> float:
-    """Stands in the template below for the distribution function of a law."""
+    """Stands in the template for the distribution function of a law."""
     raise NotImplementedError
 
 
 parameters: Any = None  # stands for the values of a law's parameters, as its ``self``
-low = high = 0.0  # stand for the ends of a law
 
 
 @functools.cache
@@ -258,7 +258,7 @@ def compiled_law(law: Law) -> Any:
 
 def _self(law: Law) -> Any:
     """What stands for ``self`` in compiled code."""
-    return collections.namedtuple(type(law).__name__, law.values)(**law.values)  # type: ignore[misc]
+    return collections.namedtuple(type(law).__name__, law.values)(**law.values)
 
 
 def draws(law: Law, words: NDArray[u32]) -> NDArray[f32]:
@@ -277,9 +277,10 @@ def call_fill(fill: Any, words: NDArray[u32], out: NDArray[f32]) -> None:
 # Exact probabilities of a law that brings no way of its own.
 
 
-def by_quadrature(first: F64, second: F64, chance: F64) -> int:
-    """The template of the probabilities of all arms from a law's cdf."""
-    return of_largest(Continuous(cdf, parameters, low, high), first, second, chance)
+def cdf_of_row(x: F64, out: F64) -> None:
+    """The template of a compiled distribution function."""
+    for i in range(x.size):
+        out[i] = cdf(parameters, x[i])
 
 
 @functools.cache
@@ -289,10 +290,9 @@ def _chances(law: Law) -> Any:
             f"{law!r}: its probabilities are not known, because it has no cdf; give its class a method cdf(self, x) "
             "with P[Z ≤ x]"
         )
-    ends = _checked_ends(law)
-    signature = "int64(float64[::1], float64[::1], float64[::1])"
-    names = {"cdf": type(law).cdf, "parameters": _self(law), "low": ends[0], "high": ends[1]}
-    return function(f"the cdf of the noise {law}", by_quadrature, signature, **names)
+    subject, low, high = f"the cdf of the noise {law}", *_checked_ends(law)
+    row = pointer(subject, cdf_of_row, "void(float64[::1], float64[::1])", cdf=type(law).cdf, parameters=_self(law))
+    return functools.partial(quadrature.of_largest.compiled, row, low, high)
 
 
 def _checked_ends(law: Law) -> tuple[float, float]:

@@ -32,7 +32,7 @@ from rightarm.noise.contenders import contenders
 F64 = NDArray[np.float64]
 I64 = NDArray[np.int64]
 
-LEVELS, AGREE = 1_000, 1e-5  # shares at which quantile and cdf are compared, and how well they agree: draws are float32
+LEVELS, AGREE = 1_000, 1e-3  # shares at which quantile and cdf are compared; draws are float32, densities may be steep
 CUT = 1e-14  # probability that is left out at either end of a law
 SURE, AGREED = 1e-15, 1e-13
 STEEP = 0.5  # part of its rise that a function may have between two neighbouring points
@@ -48,8 +48,7 @@ COMPLAINTS = {
 class Continuous(NamedTuple):
     """A law in compiled code."""
 
-    cdf: Any
-    parameters: Any
+    cdf: Any  # a function pointer, of a row of numbers; so the code here is compiled once for all laws
     low: float  # below which the cdf is 0
     high: float  # from which on it is 1
 
@@ -88,26 +87,36 @@ def end(beyond: Callable[[float], float], inside: float, step: float) -> float:
 
 
 @jit
-def below(law: Continuous, u: float) -> float:
-    """The distribution function of the noise."""
-    if u >= law.high:
-        return 1.0
-    return law.cdf(law.parameters, u) if u > law.low else 0.0
+def below(law: Continuous, u: F64, F: F64) -> bool:
+    """The distribution function of the noise at a row of rising numbers; false if it does not rise."""
+    first, last = 0, u.size
+    for k in range(u.size):
+        F[k] = 1.0
+        if u[k] <= law.low:
+            first, F[k] = k + 1, 0.0
+        elif u[k] >= law.high:
+            last = min(last, k)
+    if first < last:
+        law.cdf(u[first:last], F[first:last])
+    rises = 0.0 <= F[0] <= 1.0
+    for k in range(1, u.size):
+        rises = rises and F[k - 1] - 1e-12 <= F[k] <= 1.0
+    return rises
 
 
 @jit
 def evaluated(law: Continuous, m: F64, s: F64, anchor: float, a: float, b: float, arms: I64, F: F64) -> int:
     """All F_j at the points of an interval, but for those that are 1; how many arms there are, or FALLING."""
-    count = 0
+    u, count = np.empty(DEGREE + 1), 0
     for j in range(m.size):
         away = anchor - m[j]
         if (a + away) / s[j] >= law.high:
             continue
-        for k in range(DEGREE + 1):
-            t = a + (b - a) * POINTS[k] if k < DEGREE else b
-            F[count, k] = below(law, (t + away) / s[j])
-            if not (0.0 <= F[count, k] <= 1.0) or (k > 0 and F[count, k] < F[count, k - 1] - 1e-12):
-                return FALLING
+        for k in range(DEGREE):
+            u[k] = (a + (b - a) * POINTS[k] + away) / s[j]
+        u[DEGREE] = (b + away) / s[j]
+        if not below(law, u, F[count]):
+            return FALLING
         arms[count] = j
         count += 1
     return count
@@ -228,8 +237,9 @@ def noisy_arms(law: Continuous, m: F64, s: F64, fixed: float, chance: F64) -> in
 
 
 @jit
-def of_largest(law: Continuous, location: F64, scale: F64, chance: F64) -> int:
+def of_largest(cdf: Any, low: float, high: float, location: F64, scale: F64, chance: F64) -> int:
     """The probability of every arm to have the largest location + scale·z; below 0 if something is wrong."""
+    law = Continuous(cdf, low, high)
     names = np.empty(scale.size, np.int64)
     count = contenders(location, scale, names)
     if count < 0:
@@ -247,8 +257,11 @@ def of_largest(law: Continuous, location: F64, scale: F64, chance: F64) -> int:
         return done
     chance[noisy] = found
     if fixed.size:
-        all_below = 1.0
+        u, F = np.empty(1), np.empty(1)
+        chance[fixed] = 1.0 / fixed.size
         for j in range(m.size):
-            all_below *= below(law, (value - m[j]) / s[j])
-        chance[fixed] = all_below / fixed.size
+            u[0] = (value - m[j]) / s[j]
+            if not below(law, u, F):
+                return FALLING
+            chance[fixed] *= F[0]
     return count
