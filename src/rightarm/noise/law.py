@@ -37,6 +37,7 @@ u32 = np.uint32
 
 FILL = "void(uint32[::1], float32[::1])"
 PER_WORD = 2.0**-32
+LEVELS, GOLDEN = 100, 2654435769  # shares at which cdf and quantile are compared: multiples of the golden ratio
 LEAST_KNOWN = 1e-6  # probability whose logarithm is stated, where probabilities have an error of up to 1e-11
 KNOWN = "Gumbel(), Gaussian(), Exponential() or Uniform()"
 
@@ -251,9 +252,14 @@ def compiled_law(law: Law) -> Any:
     made, subject = type(law).quantile, f"the noise {law}"
     if made is None:
         raise TypeError(f"{law!r} has no quantile: give it a method quantile(self, u), what it draws at a share u")
-    if isinstance(made, Kernel) or len(inspect.signature(made).parameters) == 1:
+    if _is_of_words(made):
         return pointer(subject, fill, FILL, quantile=made)
     return pointer(subject, fill_by_share, FILL, quantile=made, parameters=_self(law))
+
+
+def _is_of_words(quantile: Any) -> bool:
+    """Whether a quantile function takes 32 random bits, as those of the library do, and not ``self`` and a share."""
+    return isinstance(quantile, Kernel) or len(inspect.signature(quantile).parameters) == 1
 
 
 def _self(law: Law) -> Any:
@@ -297,16 +303,13 @@ def _chances(law: Law) -> Any:
 
 def _checked_ends(law: Law) -> tuple[float, float]:
     """Where the cdf leaves 0 and reaches 1, but for quadrature.CUT; checked against the quantile function."""
-    grid = np.arange(0.5, quadrature.LEVELS) / quadrature.LEVELS
-    levels = np.array([0.0, *np.round(grid * 2**32), 2**32 - 1]).astype(u32)
     with np.errstate(all="ignore"):
-        z = draws(law, levels).astype(float)
+        shares, z, error = _quantiles(law)
         if not np.isfinite(z).all():
             raise ValueError(f"{law!r}: quantile(u) must be finite for all u between 0 and 1, got {z[~np.isfinite(z)]}")
         found = np.array([float(law.cdf(x)) for x in z])
-        shares = (levels + 0.5) * PER_WORD
         worst = int(np.argmax(np.abs(found - shares)))
-        if not abs(found[worst] - shares[worst]) < quadrature.AGREE:
+        if not abs(found[worst] - shares[worst]) < error:
             raise ValueError(
                 f"{law!r}: quantile and cdf must be inverse to each other, without jumps, but at "
                 f"u = {shares[worst]:.6g} quantile(u) is {z[worst]:.6g}, and cdf of that is {found[worst]:.6g}"
@@ -316,3 +319,12 @@ def _checked_ends(law: Law) -> tuple[float, float]:
             quadrature.end(lambda x: float(law.cdf(x)), float(z[0]), -spread),
             quadrature.end(lambda x: 1 - float(law.cdf(x)), float(z[-1]), spread),
         )
+
+
+def _quantiles(law: Law) -> tuple[F64, F64, float]:
+    """Some shares with the least and the largest, the quantiles there, and how well the cdf must agree with them."""
+    words = np.array([0, *(np.arange(1, LEVELS + 1) * GOLDEN % 2**32), 2**32 - 1]).astype(u32)
+    shares = (words + 0.5) * PER_WORD
+    if _is_of_words(type(law).quantile):
+        return shares, draws(law, words).astype(float), 1e-5  # float32
+    return shares, np.array([float(law.quantile(u)) for u in shares]), 1e-6

@@ -32,7 +32,6 @@ from rightarm.noise.contenders import contenders
 F64 = NDArray[np.float64]
 I64 = NDArray[np.int64]
 
-LEVELS, AGREE = 1_000, 1e-3  # shares at which quantile and cdf are compared; draws are float32, densities may be steep
 CUT = 1e-14  # probability that is left out at either end of a law
 SURE, AGREED = 1e-15, 1e-13
 STEEP = 0.5  # part of its rise that a function may have between two neighbouring points
