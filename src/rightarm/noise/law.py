@@ -16,11 +16,12 @@ A law of the library is a file of this folder: its quantile function as a float3
 
 from __future__ import annotations
 
+import builtins
 import collections
 import functools
 import inspect
 import math
-import typing
+import sys
 from typing import Any, ClassVar
 
 import numpy as np
@@ -116,7 +117,7 @@ class Law(ScoreLaw):
             raise TypeError(f"{type(self).__name__}{signature}: {error}") from None
         bound.apply_defaults()
         for name, value in bound.arguments.items():
-            setattr(self, name, check_number(name, value, rule_of(hints[name])))
+            setattr(self, name, check_number(name, value, rule_of(_evaluated(hints[name], type(self)))))
 
     @classmethod
     def parameters(cls) -> dict[str, Any]:
@@ -214,8 +215,18 @@ def _kernel(law: type) -> Kernel | None:
 
 @functools.cache
 def _parameters(law: type) -> dict[str, Any]:
-    hints = typing.get_type_hints(law, include_extras=True)
-    return {name: hint for name, hint in hints.items() if typing.get_origin(hint) is not ClassVar}
+    found: dict[str, Any] = {}
+    for base in reversed(law.__mro__[: law.__mro__.index(Law)]):
+        found |= inspect.get_annotations(base)
+    return {name: hint for name, hint in found.items() if "ClassVar" not in str(hint)}
+
+
+def _evaluated(hint: Any, law: type[Law]) -> Any:
+    """An annotation, which is text in modules that postpone annotations, as an object."""
+    if not isinstance(hint, str):
+        return hint
+    module = vars(sys.modules.get(law.__module__, builtins))  # of a class that was sent here, it is not there
+    return eval(hint, {**module, **getattr(law.quantile, "__globals__", {})})
 
 
 # Draws.

@@ -36,6 +36,7 @@ CUT = 1e-14  # probability that is left out at either end of a law
 SURE, AGREED = 1e-15, 1e-13
 STEEP = 0.5  # part of its rise that a function may have between two neighbouring points
 NARROW = 2.0**-7  # scale over the distance from the first anchor, below which an arm's location is an anchor
+SHORTEST = 2.0**-49  # interval, over the numbers that it is computed from
 DEEP, MOST = 2_500, 100_000  # intervals waiting, and in all
 UNRESOLVED, FALLING = -3, -4  # in place of a number of arms
 COMPLAINTS = {
@@ -160,16 +161,20 @@ def added(F: F64, above: F64, count: int, parts: F64) -> bool:
 
 @jit
 def cut(law: Continuous, m: F64, s: F64, anchor: float, a: float, b: float, arms: I64, F: F64) -> float:
-    """Where to cut an interval: at the place, inside, of a kink that a law may have, nearest to the middle."""
-    middle = 0.5 * (a + b)
+    """Where to cut an interval: at the place, inside, of a kink that a law may have, nearest to the middle.
+
+    NaN if the interval is so short that rounding decides what lies in it: then two distribution functions jump there.
+    """
+    middle, size = 0.5 * (a + b), max(abs(a), abs(b))
     best, found = np.inf, middle
     for i in range(arms.size):
         if F[i, DEGREE] - F[i, 0] > SURE:
+            size = max(size, abs(anchor - m[arms[i]]))
             for edge in (0.0, law.low, law.high):
                 t = (m[arms[i]] - anchor) + s[arms[i]] * edge
                 if a < t < b and abs(t - middle) < best:
                     best, found = abs(t - middle), t
-    return found
+    return found if b - a > SHORTEST * size else np.nan
 
 
 @jit
