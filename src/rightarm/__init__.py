@@ -1,5 +1,8 @@
 """rightarm: multi-armed bandits around "Boltzmann Exploration Done Right". The public names, and nothing else."""
 
+import importlib
+from typing import Any
+
 from rightarm import moved, noise, propensity, theory
 from rightarm.estimators.catoni import CatoniEstimator
 from rightarm.evaluation import Evaluation, Replay, evaluate, replay
@@ -127,3 +130,10 @@ __all__ = [
     "to_vw",
     "two_phase",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """`rightarm.testing`, which is for tests and imported when it is first asked for."""
+    if name == "testing":
+        return importlib.import_module("rightarm.testing")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -37,7 +37,8 @@ def check_policy(policy: Policy) -> None:
     """
     random = np.random.default_rng(1)
     for _ in range(STATES):
-        pulls, means, z = 1.0 + random.integers(0, 1_000, ARMS), random.random(ARMS), random.gumbel(size=ARMS)
+        pulls, means = 1.0 + random.integers(0, 1_000, ARMS), random.random(ARMS)
+        z = np.zeros(ARMS) if policy.noise is None else policy.noise.sample(random, ARMS)
         t, order = int(pulls.sum()) + 1, random.permutation(ARMS)
         memory: dict[str, F64] = {}
         if policy.columns:  # only what a policy has learned itself makes sense to it

@@ -282,11 +282,11 @@ def score(mean, z):  # type: ignore[no-untyped-def]
 class Wide(ra.noise.Law):
     """A law of a user's own."""
 
-    quantile = staticmethod(lambda word: word * 2.0)  # type: ignore[assignment]
+    quantile = staticmethod(lambda word: word * 2.0)
 
 
 class Wider(ra.noise.Law):
-    quantile = staticmethod(lambda word: word * 3.0)  # type: ignore[assignment]
+    quantile = staticmethod(lambda word: word * 3.0)
 
 
 def test_all_that_belongs_to_a_policy_counts() -> None:

@@ -58,7 +58,7 @@ def _law(specification: Mapping[str, Any], find: Callable[[str], Any]) -> Any:
     law = find(specification["law"])
     if not isinstance(law, type) or not hasattr(law, "quantile"):
         raise ValueError(f"{specification['law']} is not a law of noise")
-    made = law()
+    made = law(**specification.get("parameters", {}))
     if not _same_law(made, specification):
         raise ValueError(f"the law of noise {specification['law']} has changed since this was saved")
     return made
@@ -106,7 +106,7 @@ def _same_value(formula: Formula, name: str, value: Any, wanted: Any) -> bool:
 
 def _same_law(law: Any, specification: Mapping[str, Any]) -> bool:
     """Whether a law of noise is the one described; 0.1.0 described it by its address alone."""
-    if not hasattr(law, "quantile"):
+    if not hasattr(law, "quantile") or law.values != specification.get("parameters", {}):
         return False
     code = specification.get("code")
     return bool(type(law).__name__ == _name(specification["law"]) if code is None else code == identity(type(law)))

@@ -15,7 +15,7 @@ from rightarm.estimators.sums import psi, two_sum
 from rightarm.formula import check_count, check_number
 from rightarm.formula.compile import jit
 from rightarm.formula.tracing import Shifted, keeps_form
-from rightarm.propensity.largest import check
+from rightarm.propensity import score_law
 from rightarm.scores.live import FORGOTTEN, LOST, MEAN, MEMORY, PULLS, SPREAD, SUM, live_policy
 from rightarm.scores.policy import Policy
 
@@ -217,7 +217,7 @@ class Arms:
 
     def _complain(self, found: int, first: F64, second: F64) -> None:
         try:
-            check(self.policy.stated_law[0], found, first, second)
+            score_law(self.policy.stated_law[0]).check(found, first, second)
         except ValueError as error:
             raise ValueError(f"{self.policy!r}: the scores have no law in this state: {error}") from None
 

@@ -6,7 +6,8 @@ import numpy as np
 
 from rightarm.formula import Positive
 from rightarm.formula.compile import bits_of_double, elementwise, jit
-from rightarm.noise import Gaussian, Uniform, gaussian
+from rightarm.noise import Gaussian, Uniform
+from rightarm.noise.gaussian import quantile as gaussian
 from rightarm.propensity import Beta
 from rightarm.scores.policy import policy
 

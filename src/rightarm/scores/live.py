@@ -12,7 +12,7 @@ import numpy as np
 
 from rightarm.formula import Formula, define, program
 from rightarm.formula.compile import function, jit
-from rightarm.propensity.largest import kernel_of
+from rightarm.propensity import score_law
 from rightarm.scores.inputs import F64
 from rightarm.scores.policy import Part, Policy
 from rightarm.scores.simulated import PER_ROUND, check_formulas, common_of, put
@@ -172,5 +172,5 @@ def live_policy(policy: Policy) -> Live:
             **shared,
         ),
         np.array(parts.numbers, dtype=float),
-        kernel_of(law).compiled,
+        score_law(law).chances(),
     )

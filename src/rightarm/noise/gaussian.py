@@ -1,6 +1,6 @@
-"""Gaussian noise with any locations and scales: the probabilities of all arms from one grid, compiled.
+"""The Gaussian law: its draws, and the probabilities of arms with Gaussian noise of any locations and scales, compiled.
 
-With u_j = (x − m_j)/s_j, P[all scores ≤ x] = Π Φ(u_j), and
+For all arms from one grid: with u_j = (x − m_j)/s_j, P[all scores ≤ x] = Π Φ(u_j), and
 
     p_i = ∫ φ(u_i)/(s_i Φ(u_i)) · Π_j Φ(u_j) dx.
 
@@ -24,9 +24,28 @@ from numpy.typing import NDArray
 
 from rightarm.formula.compile import fma, jit
 from rightarm.formula.elementary import exp, log
+from rightarm.noise import words
+from rightarm.noise.contenders import shared
+from rightarm.noise.law import Law
+from rightarm.noise.log_concave import (
+    Axis,
+    LogConcave,
+    location_of,
+    log_one,
+    nearest,
+    no_stretch,
+    octaves,
+    same,
+    scale_of,
+)
+from rightarm.noise.words import centred, share
 
 F64 = NDArray[np.float64]
+f32 = np.float32
+u32 = np.uint32
 
+TAIL = f32(6.0)  # −log(4q(1−q)) from which the second polynomial of the quantile is used: q < 0.0006
+LOG_2PI = math.log(2 * math.pi)
 DEPTH = 54.0
 SLACK = 4.0  # of the depth of x_L
 LEFT = math.sqrt(2 * DEPTH)  # Φ(−LEFT) is e^(−DEPTH − 3.3)
@@ -37,6 +56,27 @@ POINTS, LANES = 12, 16
 STEP = math.log(2) / POINTS
 STARTS = 2.0 ** (np.arange(LANES) / POINTS)
 ROW = 2.0 ** (LANES / POINTS)
+word_log, word_log1p = words.log, words.log1p
+
+
+@jit
+def quantile(word: u32) -> f32:
+    """Φ⁻¹(u) at u = share(word), as (u − ½)·P(w) with w = −log(4u(1−u)) (the variable of Giles 2010)."""
+    below, above = share(word), share(u32(~word))
+    tail = below if below < above else above
+    middle = centred(word)
+    w_centre, w_tail = -word_log1p(f32(-4) * middle * middle), -word_log(f32(4) * tail * (f32(1) - tail))
+    w = w_centre if tail > f32(0.25) else w_tail
+    x = w - f32(3)
+    p = fma(fma(fma(f32(9.5248765e-07), x, f32(-5.5653013e-06)), x, f32(-3.3811742e-05)), x, f32(5.5426819e-04))
+    p = fma(fma(fma(fma(p, x, f32(-2.3703941e-03)), x, f32(-1.6233757e-02)), x, f32(6.8343747e-01)), x, f32(4.5920711))
+    y = np.sqrt(w) - f32(3.5)
+    q = fma(fma(fma(f32(-5.4189871e-04), y, f32(1.5639042e-03)), y, f32(-2.0529970e-03)), y, f32(2.8831353e-03))
+    q = fma(fma(fma(fma(q, y, f32(-5.7850913e-03)), y, f32(9.3125617e-03)), y, f32(2.8492646)), y, f32(9.4341764))
+    return middle * (p if w < TAIL else q)
+
+
+# All arms.
 
 
 @jit
@@ -63,7 +103,7 @@ def tail(a: float, bell: float) -> float:
 
 
 @jit
-def law(u: float) -> tuple[float, float]:
+def bell_and_below(u: float) -> tuple[float, float]:
     """√(2π)·φ(u) and Φ(u) for −12 ≤ u ≤ 12."""
     bell = exp(-0.5 * u * u)
     below = tail(abs(u), bell)
@@ -71,7 +111,7 @@ def law(u: float) -> tuple[float, float]:
 
 
 @jit
-def contenders(m: F64, s: F64, x: float, arms: NDArray[np.int64]) -> int:
+def reaching(m: F64, s: F64, x: float, arms: NDArray[np.int64]) -> int:
     """Keep those of ``arms`` that are not FAR below x; how many there are."""
     kept = 0
     for i in range(arms.size):
@@ -92,7 +132,7 @@ def left_of_all(m: F64, s: F64, x: float) -> tuple[float, float]:
     slope = 1.0
     for _ in range(MOST_STEPS):
         for j in range(m.size):
-            bell, below = law(min((x - m[j]) / s[j], FAR))
+            bell, below = bell_and_below(min((x - m[j]) / s[j], FAR))
             minus_log[j], ratio[j] = -log(below), bell / (below * s[j])
         depth, slope = 0.0, 0.0
         for j in range(m.size):
@@ -109,7 +149,7 @@ def left_of_all(m: F64, s: F64, x: float) -> tuple[float, float]:
 def multiply(y: float, m: float, inverse: float, ratio: F64, product: F64) -> None:
     """Multiply the product by an arm's Φ(u) at a row of points; ``ratio`` gets √(2π)·φ(u)/Φ(u)."""
     for n in range(LANES):
-        bell, below = law(min((y * STARTS[n] - m) * inverse, FAR))
+        bell, below = bell_and_below(min((y * STARTS[n] - m) * inverse, FAR))
         ratio[n] = bell / below
         product[n] *= below
 
@@ -120,7 +160,7 @@ def integrals(m: F64, s: F64, y: float, chance: F64) -> None:
     arms = np.arange(m.size)
     ratio, sums = np.empty(LANES * m.size), np.zeros(LANES * m.size)
     product = np.empty(LANES)
-    count = contenders(m, s, y, arms)
+    count = reaching(m, s, y, arms)
     while count:
         product[:] = 1.0
         for i in range(count):
@@ -131,7 +171,7 @@ def integrals(m: F64, s: F64, y: float, chance: F64) -> None:
             for n in range(LANES):
                 sums[LANES * arms[i] + n] += product[n] * ratio[LANES * i + n]
         y *= ROW
-        count = contenders(m, s, y, arms[:count])
+        count = reaching(m, s, y, arms[:count])
     for j in range(m.size):
         chance[j] = sums[LANES * j : LANES * (j + 1)].sum() / (s[j] * math.sqrt(2 * math.pi))
 
@@ -143,9 +183,97 @@ def all_arms(location: F64, scale: F64, chance: F64) -> None:
     nearest = np.argmax(location - LEFT * s)
     m, left = location - location[nearest], -LEFT * s[nearest]  # small numbers, with all digits that matter
     arms = np.arange(m.size)
-    some = arms[: contenders(m, s, left, arms)]
+    some = arms[: reaching(m, s, left, arms)]
     m, s, found = m[some], s[some], np.empty(some.size)
     x, slope = left_of_all(m, s, left)
     integrals(m - x, s, 2.0 / slope, found)
     chance[:] = 0.0
     chance[some] = found
+
+
+@jit
+def of_largest(location: F64, scale: F64, chance: F64) -> int:
+    """The probability of every arm; the law is symmetric, so that −z is as good as z."""
+    return shared(location, np.abs(scale), chance, all_arms)
+
+
+# One arm.
+
+
+@jit
+def height(x: float, location: float, scale: float) -> float:
+    """log of the density over the density at the mode."""
+    u = (x - location) / scale
+    return -0.5 * u * u
+
+
+@jit
+def peak(location: float, scale: float) -> float:
+    """log of the density at the mode."""
+    return -0.5 * LOG_2PI - math.log(scale)
+
+
+@jit
+def standard_mills(u: float) -> float:
+    """Φ(u)/φ(u); far below zero by the continued fraction of Laplace, where the two quotients would underflow."""
+    if u > -5.0:
+        return 0.5 * math.erfc(-u * math.sqrt(0.5)) * math.exp(0.5 * (u * u + LOG_2PI))
+    x = -u
+    for k in range(14, 0, -1):
+        x = -u + k / x
+    return 1.0 / x
+
+
+@jit
+def mills(x: float, location: float, scale: float) -> float:
+    """P[X ≤ x] over the density at x."""
+    return scale * standard_mills((x - location) / scale)
+
+
+@jit
+def moved_mills(before: float, mills_before: float, x: float, location: float, scale: float) -> float:
+    """The same; the formula is short enough not to need the point before."""
+    return mills(x, location, scale)
+
+
+@jit
+def standard_log_cdf(u: float) -> float:
+    """log Φ(u)."""
+    if u > -5.0:
+        return math.log1p(-0.5 * math.erfc(u * math.sqrt(0.5)))
+    return math.log(standard_mills(u)) - 0.5 * (u * u + LOG_2PI)
+
+
+@jit
+def log_cdf(x: float, location: float, scale: float) -> float:
+    """log P[X ≤ x]."""
+    return standard_log_cdf((x - location) / scale)
+
+
+@jit
+def log_of_one(location: F64, scale: F64, arm: int) -> float:
+    """The logarithm of the probability of one arm."""
+    axis = Axis(same, same, no_stretch, location_of, scale_of)
+    law = LogConcave(location_of, scale_of, height, peak, mills, moved_mills, log_cdf, octaves, axis)
+    return log_one(law, location - nearest(location, scale), scale, arm)
+
+
+class Gaussian(Law):
+    """The standard Gaussian law.
+
+    >>> Gaussian().cdf(0.0)
+    0.5
+    """
+
+    symmetric = True
+    quantile = quantile
+    kernel = of_largest
+
+    def cdf(self, x: float) -> float:
+        return math.erfc(-x / math.sqrt(2)) / 2
+
+    def sample(self, random: np.random.Generator, size: int) -> F64:
+        return random.standard_normal(size)
+
+    def log_one(self, location: F64, scale: F64, arm: int) -> float:
+        return float(log_of_one(location, scale, arm))

@@ -1,6 +1,6 @@
-"""Gumbel noise with any locations and scales: the probabilities of all arms from one grid, compiled.
+"""The Gumbel law: its draws, and the probabilities of arms with Gumbel noise of any locations and scales, compiled.
 
-Let λ_j(x) = e^((m_j − x)/β_j) and Λ = Σ λ_j. Then P[all scores ≤ x] = e^(−Λ(x)), and
+For all arms from one grid: let λ_j(x) = e^((m_j − x)/β_j) and Λ = Σ λ_j. Then P[all scores ≤ x] = e^(−Λ(x)), and
 
     p_i = ∫ λ_i(x)/β_i · e^(−Λ(x)) dx.
 
@@ -28,9 +28,25 @@ from numpy.typing import NDArray
 
 from rightarm.formula.compile import bits_of_double, fma, jit
 from rightarm.formula.elementary import exp, log
+from rightarm.noise import exponential, words
+from rightarm.noise.contenders import shared
+from rightarm.noise.law import Law
+from rightarm.noise.log_concave import (
+    Axis,
+    LogConcave,
+    location_of,
+    log_one,
+    nearest,
+    no_stretch,
+    octaves,
+    same,
+    scale_of,
+)
 
 F64 = NDArray[np.float64]
 I64 = NDArray[np.int64]
+f32 = np.float32
+u32 = np.uint32
 u64 = np.uint64
 
 DEPTH = 56.0
@@ -46,6 +62,19 @@ BLOCK = 3.0 ** (2 * LEVELS)
 TINY = 1e-90  # nothing, and so is its cube, but not yet a subnormal number: with those, vector code is slow
 LOG_TINY = math.log(TINY)
 SPREAD = u64(0x9E3779B97F4A7C15)  # 2⁶⁴ over the golden ratio: its multiples fall far apart
+
+
+minus_log = exponential.quantile
+word_log = words.log
+
+
+@jit
+def quantile(word: u32) -> f32:
+    """−log(−log u) at u = share(word), −log u being the exponential law at 1 − u."""
+    return -word_log(minus_log(u32(~word)))
+
+
+# All arms.
 
 
 @jit
@@ -203,3 +232,83 @@ def all_arms(location: F64, scale: F64, chance: F64) -> None:
             of_group[g] *= rate[g] * inverse[g]
     for j in range(scale.size):
         chance[j] *= of_group[group[j]]
+
+
+@jit
+def of_largest(location: F64, scale: F64, chance: F64) -> int:
+    """The probability of every arm, whatever locations and scales are."""
+    return shared(location, scale, chance, all_arms)
+
+
+# One arm.
+
+
+@jit
+def rate_at(u: float) -> float:
+    """e⁻ᵘ; where it would overflow, a smaller number that still falls with u, so that a search finds its way."""
+    return math.exp(min(-u, 600.0)) * (1.0 + max(-u - 600.0, 0.0))
+
+
+@jit
+def height(x: float, location: float, scale: float) -> float:
+    """log of the density over the density at the mode."""
+    u = (x - location) / scale
+    return 1.0 - u - rate_at(u)
+
+
+@jit
+def peak(location: float, scale: float) -> float:
+    """log of the density at the mode."""
+    return -1.0 - math.log(scale)
+
+
+@jit
+def mills(x: float, location: float, scale: float) -> float:
+    """P[X ≤ x] over the density at x."""
+    u = (x - location) / scale
+    return scale * math.exp(min(u, 700.0))
+
+
+@jit
+def moved_mills(before: float, mills_before: float, x: float, location: float, scale: float) -> float:
+    """The same; the formula is short enough not to need the point before."""
+    return mills(x, location, scale)
+
+
+@jit
+def log_cdf(x: float, location: float, scale: float) -> float:
+    """log P[X ≤ x]."""
+    return -rate_at((x - location) / scale)
+
+
+@jit
+def log_of_one(location: F64, scale: F64, arm: int) -> float:
+    """The logarithm of the probability of one arm."""
+    axis = Axis(same, same, no_stretch, location_of, scale_of)
+    law = LogConcave(location_of, scale_of, height, peak, mills, moved_mills, log_cdf, octaves, axis)
+    return log_one(law, location - nearest(location, scale), scale, arm)
+
+
+class Gumbel(Law):
+    """The Gumbel law with location 0 and scale 1: P[Z ≤ x] = exp(−e⁻ˣ).
+
+    Its mean is γ = 0.577. The paper calls the law with location +γ standard; a policy that wants it adds γ itself.
+
+    >>> round(Gumbel().cdf(0.0), 4)
+    0.3679
+    """
+
+    quantile = quantile
+    kernel = of_largest
+
+    def cdf(self, x: float) -> float:
+        return math.exp(-math.exp(-x))
+
+    def sample(self, random: np.random.Generator, size: int) -> F64:
+        return random.gumbel(size=size)
+
+    def log_one(self, location: F64, scale: F64, arm: int) -> float:
+        if (scale == scale[0]).all():  # a softmax
+            place = location / scale
+            return float(place[arm] - place.max() - np.log(np.exp(place - place.max()).sum()))
+        return float(log_of_one(location, scale, arm))

@@ -1,4 +1,6 @@
-"""Uniform noise: between two upper ends the integrand is a polynomial, and Gauss's rule integrates it; compiled.
+"""The uniform law: its draws, and the probabilities of arms with uniform noise, compiled.
+
+Between two upper ends the integrand is a polynomial, and Gauss's rule integrates it.
 
 Let l_j and u_j be the ends of arm j's scores. Above the largest l_j, where alone the largest score can lie,
 
@@ -16,11 +18,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightarm.formula.compile import jit
+from rightarm.noise.contenders import shared
+from rightarm.noise.law import Law
+from rightarm.noise.words import centred
 
 F64 = NDArray[np.float64]
+f32 = np.float32
+u32 = np.uint32
 
 DEPTH = 50.0
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(20)  # exact for polynomials of degree 39
+
+
+@jit
+def quantile(word: u32) -> f32:
+    """2u − 1 at u = share(word)."""
+    return f32(2) * centred(word)
 
 
 @jit
@@ -80,3 +93,48 @@ def below(lower: F64, upper: F64, top: float, chance: F64) -> float:
         product = panel(lower, upper, full, left, right, chance)
         right = left
     return factor
+
+
+@jit
+def all_arms(location: F64, scale: F64, chance: F64) -> None:
+    """The probability of every arm to have the largest location + scale·z, z uniform, scales positive."""
+    lower, upper = ends(location, scale)
+    below(lower, upper, upper.max(), chance)
+
+
+@jit
+def of_largest(location: F64, scale: F64, chance: F64) -> int:
+    """The probability of every arm; the law is symmetric, so that −z is as good as z."""
+    return shared(location, np.abs(scale), chance, all_arms)
+
+
+@jit
+def log_of_one(location: F64, scale: F64, arm: int) -> float:
+    """The logarithm of the probability of one arm."""
+    lower, upper = ends(location, scale)
+    if upper[arm] <= 0.0:
+        return -np.inf
+    chance = np.empty(location.size)
+    factor = below(lower, upper, upper[arm], chance)
+    return math.log(chance[arm]) + factor
+
+
+class Uniform(Law):
+    """The uniform law on (−1, 1).
+
+    >>> Uniform().cdf(0.5)
+    0.75
+    """
+
+    symmetric = True
+    quantile = quantile
+    kernel = of_largest
+
+    def cdf(self, x: float) -> float:
+        return min(1.0, max(0.0, (1 + x) / 2))
+
+    def sample(self, random: np.random.Generator, size: int) -> F64:
+        return random.uniform(-1.0, 1.0, size)
+
+    def log_one(self, location: F64, scale: F64, arm: int) -> float:
+        return float(log_of_one(location, scale, arm))

@@ -1,0 +1,342 @@
+"""What a law of noise is, for the simulator and for live decisions; a law of one's own is a small class.
+
+    class Logistic(ra.noise.Law):
+        def quantile(self, u):  # of a share u between 0 and 1: what the simulator draws
+            return np.log(u / (1 - u))
+
+        def cdf(self, x):  # P[Z ≤ x]: what exact probabilities are computed from
+            return 1 / (1 + np.exp(-x))
+
+Both are compiled and called with one number at a time, so that branches and loops are allowed as well. Parameters are
+annotated names of the class, ``df: Positive = 3.0``, and read as ``self.df``.
+
+A law of the library is a file of this folder: its quantile function as a float32 formula of a random word
+(`rightarm.noise.words`), and its own fast way to the probabilities in place of `rightarm.noise.quadrature`.
+"""
+
+from __future__ import annotations
+
+import builtins
+import collections
+import functools
+import inspect
+import math
+import sys
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightarm.formula import check_number, rule_of
+from rightarm.formula.compile import Kernel, jit, pointer
+from rightarm.formula.identity import identity
+from rightarm.noise import quadrature
+from rightarm.noise.contenders import BAD_FIRST, BAD_SECOND, contenders, of_fixed, usual
+
+F64 = NDArray[np.float64]
+f32 = np.float32
+u32 = np.uint32
+
+FILL = "void(uint32[::1], float32[::1])"
+PER_WORD = 2.0**-32
+LEVELS, GOLDEN = 100, 2654435769  # shares at which cdf and quantile are compared: multiples of the golden ratio
+LEAST_KNOWN = 1e-6  # probability whose logarithm is stated, where probabilities have an error of up to 1e-11
+KNOWN = "Gumbel(), Gaussian(), Exponential() or Uniform()"
+
+
+class ScoreLaw:
+    """The law of a score, which is known by two numbers for each arm: location and scale, or others."""
+
+    kernel: ClassVar[Kernel | None] = None
+    """Compiled: puts the probabilities of arms, of two rows of numbers, in a third; below 1 if something is wrong."""
+
+    def chances(self) -> Any:
+        """The compiled function that `kernel` is."""
+        assert self.kernel is not None
+        return self.kernel.compiled
+
+    def log_of_one(self, first: F64, second: F64, arm: int) -> float:
+        """The logarithm of the probability of one arm."""
+        raise NotImplementedError
+
+    def check(self, found: int, first: F64, second: F64) -> None:
+        """Raise if ``found``, what `chances` returned, says that something is wrong."""
+        if found > 0:
+            return
+        if found in (BAD_FIRST, BAD_SECOND):
+            row, wrong = ("first", first) if found == BAD_FIRST else ("second", second)
+            raise ValueError(f"{self.complaint(row)}, got {wrong.tolist()}")
+        raise ValueError(
+            f"{self!r}: {quadrature.COMPLAINTS[found]}; at the locations {first.tolist()} and scales {second.tolist()}"
+        )
+
+    def complaint(self, row: str) -> str:
+        """What the numbers of the first or second row must be."""
+        return {
+            "first": "location must be a number below infinity",
+            "second": "scale must be finite and not negative",
+        }[row]
+
+
+class Fixed(ScoreLaw):
+    """Scores without noise: each is its location."""
+
+    kernel = of_fixed
+
+    def log_of_one(self, first: F64, second: F64, arm: int) -> float:
+        chance = np.empty(first.size)
+        self.check(self.chances()(first, second, chance), first, second)
+        return math.log(chance[arm]) if chance[arm] else -math.inf
+
+
+class Law(ScoreLaw):
+    """A law of noise with mean and scale fixed; a policy moves and scales it in its own formula.
+
+    >>> class Logistic(Law):
+    ...     def quantile(self, u):
+    ...         return np.log(u / (1 - u))
+    ...     def cdf(self, x):
+    ...         return 1 / (1 + np.exp(-x))
+    >>> from rightarm.propensity import of_largest
+    >>> of_largest(Logistic(), location=[0.0, 1.0], scale=[1.0, 0.5]).round(6)
+    array([0.263867, 0.736133])
+    """
+
+    quantile: ClassVar[Any] = None
+    """A method ``quantile(self, u)`` with 0 < u < 1; or a compiled function of a 32-bit word, without ``self``."""
+
+    symmetric: ClassVar[bool] = False
+    """Whether −Z has the same law, so that a negative scale is as good as a positive one."""
+
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        hints, kind = self.parameters(), inspect.Parameter.POSITIONAL_OR_KEYWORD
+        defaults = {name: getattr(type(self), name, inspect.Parameter.empty) for name in hints}
+        signature = inspect.Signature([inspect.Parameter(name, kind, default=defaults[name]) for name in hints])
+        try:
+            bound = signature.bind(*arguments, **keywords)
+        except TypeError as error:
+            raise TypeError(f"{type(self).__name__}{signature}: {error}") from None
+        bound.apply_defaults()
+        for name, value in bound.arguments.items():
+            setattr(self, name, check_number(name, value, rule_of(_evaluated(hints[name], type(self)))))
+
+    @classmethod
+    def parameters(cls) -> dict[str, Any]:
+        """The annotated names of the class, with their annotations."""
+        return _parameters(cls)  # type: ignore[arg-type]  # mypy takes the class for one of its instances
+
+    @property
+    def values(self) -> dict[str, float]:
+        """The values of the parameters."""
+        return {name: getattr(self, name) for name in self.parameters()}
+
+    def cdf(self, x: Any) -> Any:
+        """P[Z ≤ x]."""
+        raise NotImplementedError(f"{self!r} has no cdf: give it a method cdf(self, x), P[Z ≤ x]")
+
+    def sample(self, random: np.random.Generator, size: int) -> F64:
+        """Draws for one live decision, made as in the simulator: the quantile function of random words."""
+        return draws(self, random.integers(0, 2**32, size, dtype=u32)).astype(float)
+
+    # Exact probabilities.
+
+    def chances(self) -> Any:
+        kernel = self.own_kernel()
+        return _chances(self) if kernel is None else kernel.compiled
+
+    @classmethod
+    def own_kernel(cls) -> Kernel | None:
+        """The `kernel`, unless a subclass has another quantile or cdf than the class that brought it."""
+        return _kernel(cls)  # type: ignore[arg-type]
+
+    def log_of_one(self, first: F64, second: F64, arm: int) -> float:
+        if self.own_kernel() is None:
+            return self._log_by_quadrature(first, second, arm)
+        second = np.abs(second) if self.symmetric else second
+        names = np.empty(first.size, np.int64)
+        count = contenders(first, second, names)
+        self.check(count, first, second)
+        arms = names[:count]
+        if arm not in arms:
+            return -math.inf
+        first, second = first[arms], second[arms]
+        if first[0] == -math.inf or not usual(first, second):
+            return -math.log(count)
+        return self.log_one(first, second, int(np.searchsorted(arms, arm)))
+
+    def log_one(self, location: F64, scale: F64, arm: int) -> float:
+        """The logarithm of the probability of one arm, all scales being positive and of a usual size."""
+        raise NotImplementedError
+
+    def _log_by_quadrature(self, first: F64, second: F64, arm: int) -> float:
+        chance, names = np.empty(first.size), np.empty(first.size, np.int64)
+        self.check(self.chances()(first, second, chance), first, second)
+        if arm not in names[: contenders(first, second, names)]:
+            return -math.inf
+        if chance[arm] < LEAST_KNOWN:
+            raise ValueError(
+                f"{self!r}: the probability of arm {arm} is below {LEAST_KNOWN:g}, {chance[arm]}, and the logarithm of "
+                "so small a one is known for the laws of the library only"
+            )
+        return math.log(chance[arm])
+
+    # The law as a value.
+
+    @classmethod
+    def accept(cls, name: str, value: Any) -> Law:
+        """``value`` where a law is expected as a parameter."""
+        if isinstance(value, cls):
+            return value
+        raise TypeError(f"{name} must be a law of noise such as {KNOWN}, got {value!r}")
+
+    def specification(self) -> dict[str, Any]:
+        """The law as plain data."""
+        described = {"law": f"{type(self).__module__}:{type(self).__qualname__}", "code": identity(type(self))}
+        return {**described, "parameters": self.values} if self.values else described
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and isinstance(other, Law) and self.values == other.values
+
+    def __hash__(self) -> int:
+        return hash((type(self), *self.values.values()))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.values.items())})"
+
+
+@functools.cache
+def _kernel(law: type) -> Kernel | None:
+    for base in law.__mro__:
+        if vars(base).get("kernel") is not None:
+            return vars(base)["kernel"]
+        if {"quantile", "cdf"} & vars(base).keys():
+            return None
+    return None
+
+
+@functools.cache
+def _parameters(law: type) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for base in reversed(law.__mro__[: law.__mro__.index(Law)]):
+        found |= inspect.get_annotations(base)
+    return {name: hint for name, hint in found.items() if "ClassVar" not in str(hint)}
+
+
+def _evaluated(hint: Any, law: type[Law]) -> Any:
+    """An annotation, which is text in modules that postpone annotations, as an object."""
+    if not isinstance(hint, str):
+        return hint
+    module = vars(sys.modules.get(law.__module__, builtins))  # of a class that was sent here, it is not there
+    return eval(hint, {**module, **getattr(law.quantile, "__globals__", {})})
+
+
+# Draws.
+
+
+def fill(words: NDArray[u32], out: NDArray[f32]) -> None:
+    """The template of a compiled law: a block of words to a block of draws."""
+    for i in range(words.size):
+        out[i] = quantile(words[i])
+
+
+def fill_by_share(words: NDArray[u32], out: NDArray[f32]) -> None:
+    """The same for a quantile function of u = (word + ½) / 2³²."""
+    for i in range(words.size):
+        out[i] = np.float32(quantile(parameters, (np.float64(words[i]) + 0.5) * PER_WORD))
+
+
+def quantile(*arguments: Any) -> f32:
+    """Stands in the templates for the quantile function of a law."""
+    raise NotImplementedError
+
+
+def cdf(parameters: Any, x: float) -> float:
+    """Stands in the template for the distribution function of a law."""
+    raise NotImplementedError
+
+
+parameters: Any = None  # stands for the values of a law's parameters, as its ``self``
+
+
+@functools.cache
+def compiled_law(law: Law) -> Any:
+    """The law as a compiled function from words to draws."""
+    made, subject = type(law).quantile, f"the noise {law}"
+    if made is None:
+        raise TypeError(f"{law!r} has no quantile: give it a method quantile(self, u), what it draws at a share u")
+    if _is_of_words(made):
+        return pointer(subject, fill, FILL, quantile=made)
+    return pointer(subject, fill_by_share, FILL, quantile=made, parameters=_self(law))
+
+
+def _is_of_words(quantile: Any) -> bool:
+    """Whether a quantile function takes 32 random bits, as those of the library do, and not ``self`` and a share."""
+    return isinstance(quantile, Kernel) or len(inspect.signature(quantile).parameters) == 1
+
+
+def _self(law: Law) -> Any:
+    """What stands for ``self`` in compiled code."""
+    return collections.namedtuple(type(law).__name__, law.values)(**law.values)
+
+
+def draws(law: Law, words: NDArray[u32]) -> NDArray[f32]:
+    """What the compiled law makes of ``words``."""
+    out = np.empty(words.shape, f32)
+    call_fill(compiled_law(law), words.ravel(), out.reshape(-1))
+    return out
+
+
+@jit
+def call_fill(fill: Any, words: NDArray[u32], out: NDArray[f32]) -> None:
+    """Call a compiled law."""
+    fill(words, out)
+
+
+# Exact probabilities of a law that brings no way of its own.
+
+
+def cdf_of_row(x: F64, out: F64) -> None:
+    """The template of a compiled distribution function."""
+    for i in range(x.size):
+        out[i] = cdf(parameters, x[i])
+
+
+@functools.cache
+def _chances(law: Law) -> Any:
+    if type(law).cdf is Law.cdf:
+        raise TypeError(
+            f"{law!r}: its probabilities are not known, because it has no cdf; give its class a method cdf(self, x) "
+            "with P[Z ≤ x]"
+        )
+    subject, low, high = f"the cdf of the noise {law}", *_checked_ends(law)
+    row = pointer(subject, cdf_of_row, "void(float64[::1], float64[::1])", cdf=type(law).cdf, parameters=_self(law))
+    return functools.partial(quadrature.of_largest.compiled, row, low, high)
+
+
+def _checked_ends(law: Law) -> tuple[float, float]:
+    """Where the cdf leaves 0 and reaches 1, but for quadrature.CUT; checked against the quantile function."""
+    with np.errstate(all="ignore"):
+        shares, z, error = _quantiles(law)
+        if not np.isfinite(z).all():
+            raise ValueError(f"{law!r}: quantile(u) must be finite for all u between 0 and 1, got {z[~np.isfinite(z)]}")
+        found = np.array([float(law.cdf(x)) for x in z])
+        worst = int(np.argmax(np.abs(found - shares)))
+        if not abs(found[worst] - shares[worst]) < error:
+            raise ValueError(
+                f"{law!r}: quantile and cdf must be inverse to each other, without jumps, but at "
+                f"u = {shares[worst]:.6g} quantile(u) is {z[worst]:.6g}, and cdf of that is {found[worst]:.6g}"
+            )
+        spread = float(z[-1] - z[0])
+        return (
+            quadrature.end(lambda x: float(law.cdf(x)), float(z[0]), -spread),
+            quadrature.end(lambda x: 1 - float(law.cdf(x)), float(z[-1]), spread),
+        )
+
+
+def _quantiles(law: Law) -> tuple[F64, F64, float]:
+    """Some shares with the least and the largest, the quantiles there, and how well the cdf must agree with them."""
+    words = np.array([0, *(np.arange(1, LEVELS + 1) * GOLDEN % 2**32), 2**32 - 1]).astype(u32)
+    shares = (words + 0.5) * PER_WORD
+    if _is_of_words(type(law).quantile):
+        return shares, draws(law, words).astype(float), 1e-5  # float32
+    return shares, np.array([float(law.quantile(u)) for u in shares]), 1e-6

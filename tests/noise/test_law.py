@@ -1,0 +1,253 @@
+"""Laws of one's own: parameters, simulation, live decisions, saving, other processes, and errors."""
+
+from __future__ import annotations
+
+import json
+import math
+import pickle
+from typing import Any
+
+import cloudpickle
+import numpy as np
+import pytest
+from laws import THEIRS, Logistic, StudentT
+from scipy import special, stats
+
+import rightarm as ra
+from compiled import draws
+from naive import F64
+from rightarm.formula import from_specification
+from rightarm.formula.compile import jit
+from rightarm.noise import Gumbel, Law, Uniform
+from rightarm.testing import check_policy
+
+WORDS = np.arange(0, 1 << 32, 99_991, dtype=np.uint64).astype(np.uint32)
+
+
+@pytest.mark.parametrize("law", THEIRS, ids=str)
+def test_draws_are_quantiles(law: Law) -> None:
+    words = WORDS[::50]
+    np.testing.assert_allclose(draws(law, words), THEIRS[law].ppf((words + 0.5) / 2**32), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("law", THEIRS, ids=str)
+def test_live_draws_follow_the_law(law: Law) -> None:
+    sample = law.sample(np.random.default_rng(1), 20_000)
+    assert sample.dtype == np.float64
+    assert stats.kstest(sample, THEIRS[law].cdf).pvalue > math.erfc(4.5 / math.sqrt(2))
+
+
+# A law of a user's own wherever a law may be.
+
+
+@ra.policy(noise=Logistic())
+def cautious(pulls, mean, z, *, C: float = 0.5):  # type: ignore[no-untyped-def]
+    return mean + C / np.sqrt(pulls) * z
+
+
+POLICIES = [cautious(), ra.PerturbedMean(noise=StudentT(df=4), scale=0.5)]
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=str)
+def test_contract(policy: ra.Policy) -> None:
+    """Live and simulated, saved and loaded, in any number of lanes and threads."""
+    check_policy(policy)
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=str)
+def test_first_decisions_of_a_simulation_have_the_live_probabilities(policy: ra.Policy) -> None:
+    pulls, means, count = [4, 9, 1], [0.5, 0.6, 0.2], 40_000
+    problem = ra.Bernoulli([0.5, 0.5, 0.5])
+    result = ra.simulate(policy, problem, horizon=1, replications=count, seed=3, pulls=pulls, means=means, lanes=2_048)
+    chosen = (result.pulls[0] - np.array(pulls)).sum(axis=0)
+    for arm, p in enumerate(policy.probabilities(15, pulls, means)):
+        assert abs(chosen[arm] / count - p) / math.sqrt(p * (1 - p) / count) < 4.5
+        assert policy.log_probability(arm, 15, pulls, means) == pytest.approx(math.log(p), abs=1e-9)
+
+
+def test_a_bandit_asks_with_the_exact_propensity() -> None:
+    policy = ra.PerturbedMean(noise=StudentT(df=4), scale=0.5)
+    bandit = ra.Bandit(["a", "b"], policy, seed=1)
+    bandit.tell(arm="a", reward=1.0)
+    bandit.tell(arm="b", reward=0.0)
+    decision = bandit.ask()
+    expected = dict(zip("ab", policy.probabilities(3, [1, 1], [1.0, 0.0]), strict=True))
+    assert decision.propensity == pytest.approx(expected[str(decision.arm)], abs=1e-12)
+    assert ra.Bandit.from_json(bandit.to_json()).policy == policy
+
+
+# Parameters.
+
+
+class Skewed(Law):
+    """A Gumbel law that is stretched; its second parameter has no default."""
+
+    stretch: ra.Positive
+    shift: float = 0.0
+
+    def quantile(self, u: Any) -> Any:
+        return self.shift - self.stretch * np.log(-np.log(u))
+
+    def cdf(self, x: Any) -> Any:
+        return np.exp(-np.exp((self.shift - x) / self.stretch))
+
+
+def test_parameters_enter_draws_and_probabilities() -> None:
+    law = Skewed(2.0, shift=1.0)
+    np.testing.assert_allclose(draws(law, WORDS), 1 + 2 * draws(Gumbel(), WORDS).astype(float), rtol=1e-5, atol=1e-5)
+    location, scale = np.array([0.0, 0.5, -0.25]), np.array([0.5, 1.0, 0.125])
+    np.testing.assert_allclose(
+        ra.propensity.of_largest(law, location, scale),
+        ra.propensity.of_largest(Gumbel(), location + scale, 2 * scale),
+        atol=1e-11,
+    )
+    assert not np.array_equal(draws(Skewed(3.0), WORDS), draws(law, WORDS))
+
+
+def test_parameters_are_part_of_the_value() -> None:
+    assert Skewed(2) == Skewed(stretch=2.0, shift=0) != Skewed(3)
+    assert len({Skewed(2), Skewed(2.0), Skewed(3)}) == 2
+    assert repr(Skewed(2)) == "Skewed(stretch=2.0, shift=0.0)"
+    assert Skewed(2).specification()["parameters"] == {"stretch": 2.0, "shift": 0.0}
+    assert ra.PerturbedMean(noise=Skewed(2)) != ra.PerturbedMean(noise=Skewed(3))
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: Skewed(-1.0), ValueError, "stretch must be positive, got -1.0"),
+        (lambda: Skewed("wide"), TypeError, "stretch must be a number, got 'wide'"),
+        (lambda: Skewed(), TypeError, r"Skewed\(stretch, shift=0.0\): missing a required argument: 'stretch'"),
+        (lambda: Skewed(1.0, width=2.0), TypeError, r"Skewed\(.*\): got an unexpected keyword argument 'width'"),
+        (lambda: Gumbel(2.0), TypeError, r"Gumbel\(\): too many positional arguments"),
+    ],
+)
+def test_parameters_are_checked(make: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        make()
+
+
+# Saved, and sent to other processes.
+
+
+@pytest.mark.parametrize("law", [Gumbel(), Logistic(), StudentT(df=4), Skewed(2.0)], ids=str)
+def test_specifications_make_the_law_again(law: Law) -> None:
+    assert from_specification(json.loads(json.dumps(law.specification()))) == law
+    assert pickle.loads(pickle.dumps(law)) == law
+
+
+@pytest.mark.parametrize("law", ["Gumbel", "Gaussian", "Exponential", "Uniform"])
+def test_addresses_of_the_laws_of_the_library_do_not_name_their_files(law: str) -> None:
+    assert getattr(ra.noise, law)().specification()["law"] == f"rightarm.noise:{law}"
+
+
+def test_a_law_travels_by_value() -> None:
+    """As from a notebook: the class stands in no module that could be imported."""
+    namespace: dict[str, Any] = {"__name__": "nowhere", "np": np, "ra": ra}
+    exec(
+        "class Stretched(ra.noise.Law):\n"
+        "    by: ra.Positive = 2.0\n"
+        "    def quantile(self, u):\n"
+        "        return self.by * np.log(u / (1 - u))\n"
+        "    def cdf(self, x):\n"
+        "        return 1 / (1 + np.exp(-x / self.by))\n",
+        namespace,
+    )
+    law = namespace["Stretched"](by=3.0)
+    policy = pickle.loads(cloudpickle.dumps(ra.PerturbedMean(noise=law)))
+    assert repr(policy.noise) == "Stretched(by=3.0)"
+    np.testing.assert_array_equal(draws(policy.noise, WORDS), draws(law, WORDS))
+    expected = ra.propensity.of_largest(Logistic(), [0.0, 1.0], [3.0, 3.0])
+    np.testing.assert_allclose(policy.probabilities(3, [1, 1], [0.0, 1.0]), expected, atol=1e-11)
+
+
+# Laws as version 0.1.0 had them: a quantile function of 32 random bits, and cdf and sample as methods.
+
+
+@jit
+def one_sided(word: np.uint32) -> np.float32:
+    return np.float32((np.float64(word) + 0.5) * 2.0**-32)
+
+
+class ByKernel(Law):
+    quantile = one_sided
+
+    def cdf(self, x: float) -> float:
+        return min(max(x, 0.0), 1.0)
+
+    def sample(self, random: np.random.Generator, size: int) -> F64:
+        return random.random(size)
+
+
+class ByFunction(ByKernel):
+    def quantile(word):  # type: ignore[no-untyped-def]
+        return np.float32((np.float64(word) + 0.5) * 2.0**-32)
+
+
+@pytest.mark.parametrize("law", [ByKernel(), ByFunction()], ids=str)
+def test_laws_of_version_0_1_0(law: Law) -> None:
+    np.testing.assert_allclose(draws(law, WORDS), (WORDS + 0.5) / 2**32, rtol=1e-7)
+    location, scale = np.array([0.0, 0.25, 0.5]), np.array([1.0, 1.0, 0.25])
+    np.testing.assert_allclose(
+        ra.propensity.of_largest(law, location, scale),
+        ra.propensity.of_largest(Uniform(), location + scale / 2, scale / 2),
+        atol=1e-11,
+    )
+    check_policy(ra.PerturbedMean(noise=law))
+
+
+# What is missing or wrong is said.
+
+
+class Simulated(Law):
+    def quantile(self, u: Any) -> Any:
+        return u
+
+
+def test_a_law_without_cdf_is_for_the_simulator_only() -> None:
+    policy = ra.PerturbedMean(noise=Simulated())
+    result = ra.simulate(policy, ra.Bernoulli([0.5, 0.25]), horizon=20, replications=4, seed=1)
+    assert result.pulls.shape[-1] == 2
+    for call in (
+        lambda: policy.probabilities(3, [1, 1], [0.0, 1.0]),
+        lambda: ra.Bandit(["a", "b"], policy),
+        lambda: ra.propensity.log_of_one(Simulated(), [0.0, 1.0], [1.0, 1.0], 0),
+    ):
+        with pytest.raises(TypeError, match=r"Simulated\(\): .* has no cdf; give its class a method cdf\(self, x\)"):
+            call()
+
+
+def test_a_law_without_quantile() -> None:
+    class Blank(Law):
+        pass
+
+    with pytest.raises(TypeError, match=r"Blank\(\) has no quantile: give it a method quantile\(self, u\)"):
+        Blank().sample(np.random.default_rng(1), 3)
+
+
+def test_code_that_does_not_compile_is_named() -> None:
+    class Looked(Law):
+        def quantile(self, u: Any) -> Any:
+            return special.ndtri(u)
+
+    with pytest.raises(TypeError, match=r"the noise Looked\(\) cannot be compiled"):
+        Looked().sample(np.random.default_rng(1), 3)
+
+
+def test_a_subclass_with_another_cdf_does_not_inherit_probabilities() -> None:
+    class Twice(Gumbel):
+        def quantile(self, u: Any) -> Any:
+            return -2 * np.log(-np.log(u))
+
+        def cdf(self, x: Any) -> Any:
+            return np.exp(-np.exp(-x / 2))
+
+    class Named(Gumbel):
+        pass
+
+    location, scale = np.array([0.0, 1.0]), np.array([1.0, 0.5])
+    found = ra.propensity.of_largest(Twice(), location, scale)
+    np.testing.assert_allclose(found, ra.propensity.of_largest(Gumbel(), location, 2 * scale), atol=1e-11)
+    assert ra.propensity.of_largest(Named(), location, scale).tolist() == (
+        ra.propensity.of_largest(Gumbel(), location, scale).tolist()
+    )
