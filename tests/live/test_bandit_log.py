@@ -42,18 +42,17 @@ def test_the_log_has_every_decision_with_its_propensity_and_reward(tmp_path: Pat
     assert frame["asked"].is_sorted()
 
 
-@pytest.mark.parametrize("name", ["log.jsonl", "log.parquet"])
-def test_a_bandit_that_comes_back_goes_on_in_its_log(tmp_path: Path, name: str) -> None:
-    path, random = tmp_path / name, np.random.default_rng(3)
+def test_a_bandit_that_comes_back_goes_on_in_its_log(tmp_path: Path) -> None:
+    path, random = tmp_path / "log.jsonl", np.random.default_rng(3)
     whole = ra.Bandit(ARMS, ra.BoltzmannGumbel(C=0.5), seed=2)
-    with ra.LogWriter(path, pack_every=7) as log:
+    with ra.LogWriter(path) as log:
         bandit = ra.Bandit(ARMS, ra.BoltzmannGumbel(C=0.5), seed=2, log=log)
         rewards = random.random(60)
         for reward in rewards[:30]:
             assert bandit.tell(bandit.ask(), reward) == whole.tell(whole.ask(), reward)
         waiting, state = bandit.ask(), bandit.to_json()
     whole.ask()
-    with ra.LogWriter(path, pack_every=7) as log:
+    with ra.LogWriter(path) as log:
         again = ra.Bandit.from_json(state, log=log)
         again.tell(waiting, 0.5)
         whole.tell(waiting, 0.5)
@@ -130,27 +129,6 @@ def test_a_bandit_that_was_dropped_lets_go_of_its_log(tmp_path: Path) -> None:
         del bandit
         gc.collect()
     assert ra.read_log(tmp_path / "log.jsonl")["id"].to_list() == [1, 2]
-
-
-def test_an_interrupt_while_packing_leaves_bandit_and_log_together(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    log = ra.LogWriter(tmp_path / "log.parquet", pack_every=3)
-    bandit = ra.Bandit(ARMS, ra.UCB(C=0.5), log=log)
-    first = bandit.ask(3)
-    with monkeypatch.context() as patch:
-        patch.setattr("rightarm.logs._write_part", interrupted)
-        for attempt in (bandit.ask, lambda: bandit.tell(first[0], 1.0)):
-            with pytest.raises(KeyboardInterrupt):
-                attempt()
-    assert bandit.tell(first[0], 1.0) is True
-    later = bandit.ask()
-    bandit.close()
-    assert ra.read_log(tmp_path / "log.parquet")["id"].to_list() == [1, 2, 3, later.id]
-
-
-def interrupted(*given: Any) -> None:
-    raise KeyboardInterrupt
 
 
 def test_what_cannot_be_written_did_not_happen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

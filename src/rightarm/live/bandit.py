@@ -29,7 +29,8 @@ from rightarm.live.state import (
     plain_name,
     policy_from,
 )
-from rightarm.logs.log import LogWriter, answer_event, check_arm_name, check_propensity
+from rightarm.logs.events import answer_event, check_arm_name, check_propensity
+from rightarm.logs.writer import LogWriter
 from rightarm.scores.live import MEAN, PULLS
 from rightarm.scores.policy import Policy
 
