@@ -5,8 +5,7 @@ from rightarm.estimators.catoni import CatoniEstimator
 from rightarm.evaluation import Evaluation, Replay, evaluate, replay
 from rightarm.formula import Count, NonNegative, Positive, Probability
 from rightarm.lab.loaded import Loaded, load
-from rightarm.live.arms import Decision
-from rightarm.live.bandit import Bandit
+from rightarm.live import Bandit, Decision
 from rightarm.logs import LogWriter, convert_log, read_log, read_table, to_obp, to_vw
 from rightarm.policies import (
     EXP3,
