@@ -49,7 +49,8 @@ def read_rows(
     perhaps ``among``, the arms that each row could choose. ``arms`` names all arms, if the log does not show them all;
     ``missing`` is the reward of rows that have none, which are left out without it.
     """
-    columns = _columns(read_log(log) if isinstance(log, str | os.PathLike) else log)
+    is_path = isinstance(log, str | os.PathLike)
+    columns = _columns(read_log(log) if is_path else log)
     chosen, among = columns["arm"], columns["among"]
     some = None if any(row is None for row in among) else [list(row) for row in among]
     names = _names(chosen, some, arms)
@@ -60,15 +61,16 @@ def read_rows(
     kept = np.flatnonzero(~np.isnan(rewards))
     if not kept.size:
         raise ValueError(f"log must have rows with rewards, got {len(chosen)} rows without")
-    for i in kept:
-        check_propensity(f"propensity of row {i + 1}", columns["propensity"][i])
+    if not is_path:  # read_log has checked what is in a file
+        for i in kept:
+            check_propensity(f"propensity of row {i + 1}", columns["propensity"][i])
     _check_range(rewards, kept, reward_range)
     return Rows(
         names,
         np.array([place[chosen[i]] for i in kept], dtype=np.int64),
         np.array([columns["propensity"][i] for i in kept], dtype=float),
         rewards[kept],
-        None if some is None else [np.array(sorted(place[arm] for arm in some[i])) for i in kept],
+        None if some is None else [_numbers(i, some[i], chosen[i], place) for i in kept.tolist()],
         len(chosen) - kept.size,
     )
 
@@ -83,6 +85,14 @@ def _columns(log: Any) -> dict[str, list[Any]]:
     if len(lengths) > 1:
         raise ValueError(f"the columns of a log must be of one length, got {lengths}")
     return columns
+
+
+def _numbers(row: int, among: list[Any], chosen: Any, place: dict[Any, int]) -> I64:
+    """The arms that a row could choose, by number and in order."""
+    numbers = sorted({place[arm] for arm in among})
+    if len(numbers) < len(among) or chosen not in among:
+        raise ValueError(f"among must have the arm {chosen!r} of row {row + 1} and every arm once, got {among}")
+    return np.array(numbers)
 
 
 def _listed(column: Any) -> list[Any]:
