@@ -12,7 +12,7 @@ import pytest
 
 import rightarm as ra
 from log_story import START, play, story, written
-from rightarm.logs import LogWriter, convert_log, read_log
+from rightarm.logs import LogWriter, convert_log, is_log, read_log
 from rightarm.logs.parquet import write_events
 
 OLD = Path(__file__).parent.parent / "data" / "0.1.0"
@@ -31,6 +31,8 @@ def test_a_log_becomes_parquet_and_lines_again(tmp_path: Path) -> None:
     assert convert_log(packed, again) == again
     assert again.read_bytes() == lines.read_bytes()
     assert read_log(packed).equals(read_log(lines))
+    assert is_log(lines)
+    assert is_log(packed)
     assert {path.name for path in tmp_path.iterdir()} == {"log.jsonl", "log.parquet", "again.jsonl"}
 
 
@@ -54,6 +56,7 @@ def test_what_cannot_be_converted_is_said(tmp_path: Path) -> None:
 
 def test_other_parquet_files_are_no_logs(tmp_path: Path) -> None:
     pl.DataFrame({"arm": ["a"]}).write_parquet(tmp_path / "table.parquet")
+    assert not is_log(tmp_path / "table.parquet")
     with pytest.raises(ValueError, match=r"table\.parquet has no column 'event', .* read_table reads other tables"):
         read_log(tmp_path / "table.parquet")
     (tmp_path / "torn.parquet").write_bytes((tmp_path / "table.parquet").read_bytes()[:50])
@@ -82,6 +85,7 @@ def test_folders_of_old_are_read_and_converted(tmp_path: Path, sizes: list[int])
     whole = written(tmp_path / "log.jsonl", story())
     lines = (tmp_path / "log.jsonl").read_text().splitlines(keepends=True)
     old_folder(tmp_path / "log.parquet", lines, sizes)
+    assert is_log(tmp_path / "log.parquet")
     assert read_log(tmp_path / "log.parquet").equals(whole)
     convert_log(tmp_path / "log.parquet", tmp_path / "converted.jsonl")
     assert (tmp_path / "converted.jsonl").read_bytes() == (tmp_path / "log.jsonl").read_bytes()

@@ -32,6 +32,15 @@ def write_events(events: Iterable[Event], path: Path) -> None:
     write_whole(path, content.getvalue())
 
 
+def has_events(path: Path) -> bool:
+    """Whether a Parquet file holds events, and not somebody's table."""
+    pl = polars_for("a log in Parquet")
+    try:
+        return "event" in pl.read_parquet_schema(path)
+    except pl.exceptions.PolarsError:  # whoever reads it says what is wrong
+        return False
+
+
 def read_rows(path: Path) -> Iterator[dict[str, Any]]:
     """The rows of a Parquet file of events; `event_of` makes an event of each."""
     pl = polars_for("a log in Parquet")

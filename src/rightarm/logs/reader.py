@@ -69,6 +69,12 @@ def _parsed(line: bytes) -> Any:
         raise ValueError(f"not a line of JSON, got {line[:80]!r}") from None
 
 
+def is_log(path: PathLike) -> bool:
+    """Whether `read_log` reads what is there, by ending and columns; `read_table` reads the tables of others."""
+    path = Path(path)
+    return path.suffix == LINES or (path.suffix == PARQUET and (path.is_dir() or parquet.has_events(path)))
+
+
 # Decisions.
 
 
