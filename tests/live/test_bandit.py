@@ -315,6 +315,7 @@ def test_the_seed_decides() -> None:
 
 
 def test_the_version_changes_with_the_state_only() -> None:
+    assert ra.Bandit(list("abc"), BGE).version == 3  # every arm is a change
     bandit = told(STATE)
     first, second = bandit.ask(2)
     assert first.version == second.version

@@ -22,7 +22,8 @@ from rightarm.live.arms import I64
 from rightarm.live.change import carried_over, difference
 from rightarm.live.decision import Decision, Waiting
 from rightarm.live.fold import State
-from rightarm.logs.events import Event, answer_event, check_arm_name
+from rightarm.live.recovery import go_on_in
+from rightarm.logs.events import answer_event, check_arm_name
 from rightarm.logs.writer import LogWriter
 from rightarm.scores.policy import Policy
 
@@ -192,7 +193,7 @@ class Bandit:
     def _log_decisions(self, log: LogWriter, made: list[Waiting], members: I64 | None) -> None:
         among = {} if members is None else {"among": [self._state.names[i] for i in members]}
         try:
-            log.write([_event_of(waiting) | among for waiting in made])
+            log.write([waiting.as_event() | among for waiting in made])
         except BaseException:
             self._state.ledger.next_id += len(made)  # these ids are not used again: some may have been written
             raise
@@ -432,32 +433,11 @@ class Bandit:
         made._begin(state, clock)
         with contextlib.nullcontext() if log is None else _opened(log) as writer:
             if writer is not None:
-                specification = made._go_on_in(writer, events, policy) or specification
+                made._write_to(writer, state.names)
+                specification = go_on_in(writer, state, events, policy, made._now()) or specification
             if policy is not None:
                 made._settle(policy, specification, change_policy)
         return made
-
-    def _go_on_in(self, log: LogWriter, events: int | None, given: Policy | None) -> saved.Specification | None:
-        """Learn what the log has beyond so many events; returns the policy that it changed to, if it did."""
-        state, pending = self._state, self._state.ledger.pending
-        self._write_to(log, state.names)
-        if not log.events:
-            log.write([_event_of(waiting) for waiting in pending.values()])
-            events = log.events
-        elif events is None and pending:
-            raise ValueError(f"log must be a new one: this bandit has pending decisions and had no log, got {log.path}")
-        elif events is not None and events > log.events:
-            raise ValueError(f"log must be new or have the {events} events of before, got {log.events} in {log.path}")
-        arms, specification = None, None
-        for place, event in enumerate(log):
-            if event["event"] == "arms":
-                arms = event["arms"]
-            if events is not None and place >= events:
-                state.apply(event, lambda after: saved.policy_from(after, given))
-                specification = event["after"] if event["event"] == "policy" else specification
-        if arms != state.active_names():  # a new log, one of another program, or a change that 0.1.0 had yet to write
-            self._change_arms(state.active_names())
-        return specification
 
     def _settle(self, policy: Policy, specification: saved.Specification, change: bool) -> None:
         """Go on with ``policy``: it is the one that the specification describes, or is to take its place."""
@@ -483,10 +463,6 @@ def _opened(log: Log) -> Iterator[LogWriter]:
     except BaseException:
         writer.close()
         raise
-
-
-def _event_of(waiting: Waiting) -> Event:
-    return {"event": "decision", **waiting.decision._asdict(), "time": waiting.time}
 
 
 def _name(arm: Hashable) -> Hashable:

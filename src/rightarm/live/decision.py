@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Decision(NamedTuple):
@@ -31,3 +31,7 @@ class Waiting(NamedTuple):
     decision: Decision
     arm: int
     time: float
+
+    def as_event(self) -> dict[str, Any]:
+        """The event of a log that says so."""
+        return {"event": "decision", **self.decision._asdict(), "time": self.time}
