@@ -85,6 +85,17 @@ def test_another_policy_is_refused_unless_it_is_said() -> None:
         ra.Bandit.from_json(text, change_policy=True)
 
 
+def test_a_refused_policy_leaves_a_new_log_empty(tmp_path: Path) -> None:
+    bandit = told(STATE)
+    bandit.ask(3)
+    with pytest.raises(ValueError, match="whose parameters differ"):
+        ra.Bandit.from_json(bandit.to_json(), policy=OTHER, log=tmp_path / "log.jsonl")
+    assert (tmp_path / "log.jsonl").read_bytes() == b""
+    with changed(bandit, OTHER, log=tmp_path / "log.jsonl"):
+        events = [json.loads(line)["event"] for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+    assert events == ["decision"] * 3 + ["arms", "policy"]
+
+
 # In the log.
 
 

@@ -19,11 +19,10 @@ from rightarm.formula import check_count, check_number
 from rightarm.live import state as saved
 from rightarm.live import summary
 from rightarm.live.arms import I64
-from rightarm.live.change import carried_over, difference
 from rightarm.live.decision import Decision, Waiting
 from rightarm.live.fold import State
-from rightarm.live.recovery import go_on_in
-from rightarm.logs.events import answer_event, check_arm_name
+from rightarm.live.recovery import read_on, settle_policy
+from rightarm.logs.events import Event, answer_event, check_arm_name
 from rightarm.logs.writer import LogWriter
 from rightarm.scores.policy import Policy
 
@@ -432,23 +431,17 @@ class Bandit:
         made = cls.__new__(cls)
         made._begin(state, clock)
         with contextlib.nullcontext() if log is None else _opened(log) as writer:
+            new: list[Event] = []
             if writer is not None:
                 made._write_to(writer, state.names)
-                specification = go_on_in(writer, state, events, policy, made._now()) or specification
+                changed, new = read_on(writer, state, events, policy)
+                specification = changed or specification
             if policy is not None:
-                made._settle(policy, specification, change_policy)
+                new += settle_policy(state, policy, specification, change_policy)
+            if writer is not None and new:
+                now = made._now()
+                writer.write([{"time": now} | event for event in new])
         return made
-
-    def _settle(self, policy: Policy, specification: saved.Specification, change: bool) -> None:
-        """Go on with ``policy``: it is the one that the specification describes, or is to take its place."""
-        if not change:
-            saved.check_same_policy(policy, specification)
-        elif difference(policy, specification) is not None:
-            carried_over(self._state.known, policy)  # or an error, before anything is written
-            if self._log is not None:
-                event = {"event": "policy", "before": specification, "after": policy.specification()}
-                self._log.write([event | {"time": self._now()}])
-            self._state.set_policy(policy)
 
 
 @contextlib.contextmanager
