@@ -53,8 +53,8 @@ def test_memory_carries_over_to_a_policy_that_learns_it_alike() -> None:
 
 
 REFUSED: dict[str, tuple[ra.Policy, ra.Policy, str]] = {
-    "estimator": (BGE, CATONI, "the estimator was 'mean' and would be 'catoni'"),
-    "estimator back": (CATONI, BGE, "the estimator was 'catoni' and would be 'mean'"),
+    "estimator": (BGE, CATONI, r"(?i)the estimator was mean\S* and would be catoni"),
+    "estimator back": (CATONI, BGE, r"(?i)the estimator was catoni\S* and would be mean"),
     "scale of the estimator": (CATONI, ra.BoltzmannGumbel(C=0.07, estimator="catoni"), "estimator"),
     "no memory": (BGE, ra.EXP3(gamma=0.1), "it remembers nothing of an arm besides pulls and mean, the other gain"),
     "memory": (ra.EXP3(gamma=0.1), BGE, "it remembers gain of an arm besides pulls and mean, the other nothing"),

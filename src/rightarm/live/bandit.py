@@ -377,7 +377,8 @@ class Bandit:
         from rightarm.live.figure import draw_arms
 
         with self._lock:
-            return draw_arms(self.table(), Path(path), summary.heading(self._state) if title is None else title)
+            rows, heading = self.table(), summary.heading(self._state)
+        return draw_arms(rows, Path(path), heading if title is None else title)
 
     # Its whole state as text.
 

@@ -30,7 +30,7 @@ def carried_over(known: Arms, policy: Policy) -> Arms:
 
 def _check_memory(before: Policy, after: Policy) -> None:
     if before.estimator != after.estimator:
-        raise ValueError(f"the estimator was {before.estimator!r} and would be {after.estimator!r}")
+        raise ValueError(f"the estimator was {before.estimator} and would be {after.estimator}")
     if before.columns != after.columns:
         columns = [", ".join(policy.columns) or "nothing" for policy in (before, after)]
         raise ValueError(f"it remembers {columns[0]} of an arm besides pulls and mean, the other {columns[1]}")
