@@ -412,7 +412,7 @@ def _show_plan(cells: Sequence[Any], folder: Path, workers: int | None) -> None:
 
 LogFile = Annotated[
     Path,
-    typer.Argument(help="A log of rightarm (.jsonl, or a .parquet folder), or a table of others (.csv, .parquet)."),
+    typer.Argument(help="A log of rightarm (.jsonl, or converted: .parquet), or a table of others (.csv, .parquet)."),
 ]
 Policies = Annotated[
     list[str],
