@@ -6,12 +6,10 @@ from typing import Any
 from rightarm import moved, noise, propensity, theory
 from rightarm.estimators.catoni import CatoniEstimator
 from rightarm.evaluation import Evaluation, Replay, evaluate, replay
-from rightarm.evaluation.exports import to_obp, to_vw
 from rightarm.formula import Count, NonNegative, Positive, Probability
 from rightarm.lab.loaded import Loaded, load
-from rightarm.live.arms import Decision
-from rightarm.live.bandit import Bandit
-from rightarm.logs import LogWriter, read_log, read_table
+from rightarm.live import Bandit, Decision
+from rightarm.logs import LogWriter, convert_log, read_log, read_table, to_obp, to_vw
 from rightarm.policies import (
     EXP3,
     KLMS,
@@ -109,6 +107,7 @@ __all__ = [
     "UCBImproved",
     "Uniform",
     "constant",
+    "convert_log",
     "decreasing",
     "evaluate",
     "glie",

@@ -412,7 +412,7 @@ def _show_plan(cells: Sequence[Any], folder: Path, workers: int | None) -> None:
 
 LogFile = Annotated[
     Path,
-    typer.Argument(help="A log of rightarm (.jsonl, or a .parquet folder), or a table of others (.csv, .parquet)."),
+    typer.Argument(help="A log of rightarm (.jsonl, or converted: .parquet), or a table of others (.csv, .parquet)."),
 ]
 Policies = Annotated[
     list[str],
@@ -444,10 +444,10 @@ def _law_by_arm(text: str, names: dict[str, Any]) -> dict[Any, Any]:
 
 def _off_policy(run: Callable[..., Any], log: Path, policies: list[str], columns: dict[str, str], options: Any) -> None:
     """Read a log, and say what came out for each policy."""
-    from rightarm.logs import read_log, read_table
+    from rightarm.logs import is_log, read_log, read_table
 
     try:
-        table = log.suffix == ".csv" or (log.suffix == ".parquet" and log.is_file())
+        table = log.suffix == ".csv" or (log.suffix == ".parquet" and not is_log(log))
         frame = read_table(log, **columns) if table else read_log(log)
         listed = [arm for row in frame["among"].drop_nulls().unique() for arm in row] if "among" in frame else []
         names = {str(arm): arm for arm in [*frame["arm"].unique(), *listed]}

@@ -42,10 +42,12 @@ def test_both_say_what_the_library_says(table: Path) -> None:
 
 @pytest.mark.parametrize("name", ["log.jsonl", "log.parquet"])
 def test_logs_of_rightarm(tmp_path: Path, name: str) -> None:
-    with ra.LogWriter(tmp_path / name) as log:
+    with ra.LogWriter(tmp_path / "log.jsonl") as log:
         for i in range(4):
             log.decision(i, "ab"[i % 2], 0.5, i + 1, i, 1.0)
             log.reward(i, 2.0 * (i % 2), 1.0)
+    if name != "log.jsonl":
+        ra.convert_log(tmp_path / "log.jsonl", tmp_path / name)
     done = CliRunner().invoke(app, ["evaluate", str(tmp_path / name), "--policy", "uniform", "--range", "0", "2"])
     assert done.exit_code == 0, done.output
     assert "doubly robust" in done.output

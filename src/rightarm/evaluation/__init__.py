@@ -1,6 +1,6 @@
-"""What another policy would have earned on a log."""
+"""What another policy would have earned, from the log of one that ran."""
 
-from rightarm.evaluation.evaluate import Evaluation, Replay, evaluate, replay
-from rightarm.evaluation.exports import to_obp, to_vw
+from rightarm.evaluation.evaluate import Evaluation, evaluate
+from rightarm.evaluation.replay import Replay, replay
 
-__all__ = ["Evaluation", "Replay", "evaluate", "replay", "to_obp", "to_vw"]
+__all__ = ["Evaluation", "Replay", "evaluate", "replay"]

@@ -1,10 +1,10 @@
-"""What is known of the arms of a live bandit, and the decisions made about them: the data that everything shares."""
+"""What is known of the arms of a live bandit."""
 
 from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,25 +25,6 @@ MOST = 2**53  # rewards; a float counts no further
 NEVER = 0  # in place of a decision's number
 NEGLIGIBLE = 1e-12  # weight of a discounted reward from which on it is not kept any more
 LARGEST = 1e100  # of rewards: their squares are summed
-
-
-class Decision(NamedTuple):
-    """One choice of an arm: its number, the arm, the probability with which it was chosen, and when.
-
-    ``round`` counts rewards learned, and one; ``version`` counts the states of the bandit.
-    """
-
-    id: int
-    arm: Hashable
-    propensity: float
-    round: int
-    version: int
-
-
-def shortened(arm: Hashable, width: int) -> str:
-    """An arm's name in at most so many letters."""
-    name = str(arm)
-    return name if len(name) <= width else name[: width - 1] + "…"
 
 
 class Told(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rightarm.live.arms import shortened
+from rightarm.live.summary import shortened
 
 try:
     from matplotlib.figure import Figure

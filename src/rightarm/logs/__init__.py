@@ -1,5 +1,8 @@
-"""Logs of live bandits: written and read."""
+"""Logs of live bandits: written, read, converted, and exported to other programs."""
 
-from rightarm.logs.log import LogWriter, read_log, read_table
+from rightarm.logs.convert import convert_log
+from rightarm.logs.exports import to_obp, to_vw
+from rightarm.logs.reader import is_log, read_log, read_table
+from rightarm.logs.writer import LogWriter
 
-__all__ = ["LogWriter", "read_log", "read_table"]
+__all__ = ["LogWriter", "convert_log", "is_log", "read_log", "read_table", "to_obp", "to_vw"]

@@ -1,4 +1,4 @@
-"""Logs for other programs: Open Bandit Pipeline and Vowpal Wabbit. For data frames, `read_log` gives one as it is."""
+"""Logs for other programs: Open Bandit Pipeline and Vowpal Wabbit."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from urllib.parse import quote
 
 import numpy as np
 
-from rightarm.evaluation.evaluate import Rows, read_rows
+from rightarm.files import write_whole
+from rightarm.logs.rows import Rows, read_rows
 
 
 def to_obp(log: Any, *, arms: Iterable[Any] | None = None, missing: float | None = None) -> dict[str, Any]:
     """The log as the ``bandit_feedback`` of Open Bandit Pipeline: rows with a reward, arms numbered from 0.
 
-    ``log``, ``arms`` and ``missing`` are those of `evaluate`. Bandits here have no contexts: every row has the same,
-    and an arm's is its unit vector. The names of the arms are under ``arms``, in the order of their numbers.
+    ``log``, ``arms`` and ``missing`` are those of `evaluate`. Logs of rightarm have no contexts: here the context of
+    every row is 1, and that of an arm its unit vector. The names of the arms are under ``arms``, in the order of their
+    numbers.
 
     Saito, Aihara, Matsutani and Narita, "Open Bandit Dataset and Pipeline", NeurIPS 2021.
 
@@ -44,10 +46,10 @@ def to_obp(log: Any, *, arms: Iterable[Any] | None = None, missing: float | None
 def to_vw(
     log: Any, path: str | os.PathLike[str], *, arms: Iterable[Any] | None = None, missing: float | None = None
 ) -> Path:
-    """Write the log for Vowpal Wabbit's ``--cb_adf`` and its kin: ``.dsjson`` or ``.txt`` by the path's ending.
+    """Write the log for Vowpal Wabbit's ``--cb_adf`` and similar options, ``.dsjson`` or ``.txt`` by the path's ending.
 
     An arm is one feature, its name; the cost is minus the reward. Rows without a reward are left out, or have the
-    reward ``missing``. ``vw --cb_adf --dsjson -d log.dsjson`` reads the one, ``vw --cb_adf -d log.txt`` the other.
+    reward ``missing``. ``vw --cb_adf --dsjson -d log.dsjson`` and ``vw --cb_adf -d log.txt`` read it.
 
     The formats: https://github.com/VowpalWabbit/vowpal_wabbit/wiki, "Contextual Bandit algorithms", "DSJSON".
 
@@ -66,15 +68,12 @@ def to_vw(
     if path.suffix not in (".dsjson", ".txt"):
         raise ValueError(f"path must end in .dsjson or .txt, got {path}")
     rows = read_rows(log, arms, missing=missing)
-    part = path.with_name(path.name + ".part")
-    with part.open("w", encoding="utf-8") as file:
-        file.writelines(_dsjson(rows) if path.suffix == ".dsjson" else _text(rows))
-    os.replace(part, path)
+    write_whole(path, "".join(_dsjson(rows) if path.suffix == ".dsjson" else _text(rows)).encode())
     return path
 
 
 def _examples(rows: Rows) -> Iterator[tuple[list[str], int, float, float]]:
-    """Of every row the features of the arms it had, the place of the chosen one, cost and probability."""
+    """Of every row the features of the arms it could choose, the place of the chosen one, cost and probability."""
     features = [quote(name if isinstance(name, str) else json.dumps(name), safe="") for name in rows.names]
     for t, arm in enumerate(rows.arms):
         available = rows.every if rows.among is None else rows.among[t]

@@ -1,9 +1,8 @@
-"""Off-policy evaluation and replay: formulas against plain loops, promises against simulations, real logs."""
+"""Off-policy evaluation: formulas against plain loops, promises against simulations."""
 
 from __future__ import annotations
 
 import math
-import os
 import warnings
 from pathlib import Path
 from typing import Any
@@ -13,33 +12,9 @@ import polars as pl
 import pytest
 
 import rightarm as ra
+from adaptive_logs import LAW, MEANS, Log, adaptive_logs, even_log, softmax_log, z
 from rightarm.evaluation import Evaluation, evaluate, replay
-from rightarm.logs import LogWriter, read_table
-
-MEANS = np.array([0.7, 0.4, 0.5])
-LAW = {"a": 0.2, "b": 0.5, "c": 0.3}
-Log = dict[str, list[Any]]
-
-
-def softmax_log(seed: int, rounds: int, eta: float = 4.0, floor: float = 0.05, means: Any = MEANS) -> Log:
-    """A log of softmax over the means so far, mixed with a floor: as adaptive as a log can be."""
-    random, means = np.random.default_rng(seed), np.asarray(means)
-    pulls, sums = np.ones(means.size), np.full(means.size, 0.5)
-    rows: Log = {"arm": [], "propensity": [], "reward": []}
-    for _ in range(rounds):
-        weights = np.exp(eta * sums / pulls)
-        p = floor + (1 - floor * means.size) * weights / weights.sum()
-        arm = int(random.choice(means.size, p=p))
-        reward = float(random.random() < means[arm])
-        pulls[arm] += 1
-        sums[arm] += reward
-        for name, value in zip(rows, ("abcdefgh"[arm], float(p[arm]), reward), strict=True):
-            rows[name].append(value)
-    return rows
-
-
-def even_log(seed: int, rounds: int, means: Any = MEANS) -> Log:
-    return softmax_log(seed, rounds, eta=0.0, floor=0.0, means=means)
+from rightarm.logs import LogWriter
 
 
 def test_estimates_are_their_formulas() -> None:
@@ -84,19 +59,15 @@ def test_the_policy_of_the_log_has_the_logs_own_mean() -> None:
     assert 3.0 < result.low < result.ips < result.high < 5.0
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def adaptive() -> list[Log]:
-    return [softmax_log(seed, 200, eta=10.0) for seed in range(300)]
+    return adaptive_logs()
 
 
 def results(logs: list[Log], policy: Any, **options: Any) -> list[Evaluation]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return [evaluate(log, policy, **options) for log in logs]
-
-
-def z(values: list[float], truth: float) -> float:
-    return (float(np.mean(values)) - truth) / (float(np.std(values, ddof=1)) / math.sqrt(len(values)))
 
 
 @pytest.mark.parametrize("law", [LAW, {"c": 1.0}, "uniform"], ids=str)
@@ -161,18 +132,6 @@ def test_rewards_of_another_range() -> None:
     for name in ("snips", "dr", "low", "high", "logged"):
         assert getattr(moved, name) == pytest.approx(10 * getattr(plain, name) - 2)
     assert moved.ips == pytest.approx(10 * plain.ips - 2 * plain.mean_weight)
-
-
-def test_rows_without_a_reward() -> None:
-    log = even_log(3, 300)
-    holes = log | {"reward": [None if i % 3 == 0 else r for i, r in enumerate(log["reward"])]}
-    some = evaluate(holes, "uniform")
-    assert (some.rows, some.left_out) == (200, 100)
-    assert "(100 without a reward left out)" in str(some)
-    kept = {name: [v for i, v in enumerate(column) if i % 3] for name, column in log.items()}
-    assert some.ips == evaluate(kept, "uniform").ips
-    zeros = log | {"reward": [0.0 if i % 3 == 0 else r for i, r in enumerate(log["reward"])]}
-    assert evaluate(holes, "uniform", missing=0.0) == evaluate(zeros, "uniform")
 
 
 def test_arms_to_choose_among() -> None:
@@ -244,113 +203,3 @@ def test_wrong_arguments(columns: dict[str, Any], options: dict[str, Any], said:
     log = {"arm": ["a", "b"], "propensity": [0.5, 0.5], "reward": [0.0, 1.0]} | columns
     with pytest.raises((ValueError, TypeError), match=said):
         evaluate(log, **({"policy": "uniform"} | options))
-
-
-def test_columns_must_be_there() -> None:
-    with pytest.raises(ValueError, match="got none called 'propensity'"):
-        evaluate({"arm": ["a"], "reward": [1.0]}, "uniform")
-
-
-# Replay.
-
-
-def live(policy: ra.Policy, rounds: int, seed: int) -> float:
-    """The mean reward of a policy that plays for itself."""
-    random, earned = np.random.default_rng(1_000 + seed), 0.0
-    pulls, means, memory = np.zeros(3), np.zeros(3), {name: np.zeros(3) for name in policy.columns}
-    for t in range(1, rounds + 1):
-        probability = policy.probabilities(t, pulls, means, memory) if policy.weighted else np.ones(3)
-        arm = policy.choose(t, pulls, means, random, memory)
-        reward = float(random.random() < MEANS[arm])
-        earned, pulls[arm] = earned + reward, pulls[arm] + 1
-        means[arm] += (reward - means[arm]) / pulls[arm]
-        own = {name: float(column[arm]) for name, column in memory.items()}
-        p = float(probability[arm])
-        for name, value in policy.learned(t, int(pulls[arm]), means[arm], reward, own, 3, p).items():
-            memory[name][arm] = value
-    return earned / rounds
-
-
-@pytest.mark.parametrize("policy", [ra.UCB(C=0.5), ra.GaussianThompson(), ra.EXP3(gamma=0.2)], ids=str)
-def test_replay_earns_what_the_policy_earns_live(policy: ra.Policy) -> None:
-    rounds, replayed, played = 30, [], []
-    for seed in range(50):
-        result = replay(even_log(seed, 180), policy, seed=seed)
-        assert result.kept == len(result.rewards) == sum(result.pulls.values())
-        assert result.kept > rounds
-        replayed.append(float(result.rewards[:rounds].mean()))
-        played.append(live(policy, rounds, seed))
-    difference = np.array(replayed) - np.array(played)
-    assert abs(z(difference.tolist(), 0.0)) < 4.5
-    assert np.mean(replayed) > MEANS.mean()
-
-
-def test_replay_of_a_fixed_law_and_its_interval() -> None:
-    missed, truth = 0, float(sum(LAW[a] * m for a, m in zip("abc", MEANS, strict=True)))
-    for seed in range(60):
-        result = replay(even_log(seed, 300), LAW, seed=seed)
-        missed += not result.low <= truth <= result.high
-    assert missed <= 60 * 0.05 + 4.5 * math.sqrt(60 * 0.05 * 0.95)
-    assert result.high - result.low < 0.5
-
-
-def test_replay_thins_a_log_that_is_not_even(adaptive: list[Log]) -> None:
-    with pytest.raises(
-        ValueError, match=r"replay needs a log collected evenly at random, got propensities from 0\.\d+"
-    ):
-        replay(adaptive[0], "uniform")
-    kept = [replay(log, "uniform", floor=0.05, seed=seed) for seed, log in enumerate(adaptive)]
-    assert abs(z([one.kept / one.rows for one in kept], 0.05)) < 4.5
-    assert abs(z([one.pulls["b"] / one.rows for one in kept], 0.05 / 3)) < 4.5
-
-
-def test_replay_wants_all_arms() -> None:
-    log = {"arm": ["a", "b"], "propensity": [0.25, 0.25], "reward": [0.0, 1.0]}
-    with pytest.raises(ValueError, match=r"a propensity of 0.25 in every row means about 4 arms, got 2; say which"):
-        replay(log, "uniform")
-    assert replay(log, {"a": 1.0}, arms=["a", "b", "c", "d"]).kept == 1
-    with pytest.raises(ValueError, match="agreed with none of the log's 2 rows"):
-        replay(log, {"c": 1.0}, arms=["a", "b", "c", "d"])
-
-
-# Real logs.
-
-DATA = os.environ.get("RIGHTARM_OPEN_BANDIT")
-real = pytest.mark.skipif(DATA is None, reason="RIGHTARM_OPEN_BANDIT does not name the folder of the Open Bandit logs")
-
-
-def open_bandit(name: str) -> pl.DataFrame:
-    return read_table(Path(str(DATA)) / name, arm="item_id", propensity="propensity_score", reward="click")
-
-
-@real
-def test_the_click_rate_of_the_random_policy_from_the_log_of_another() -> None:
-    even, other = open_bandit("men-random.csv"), open_bandit("men-bts.csv")
-    truth = float(even["reward"].mean() or 0.0)  # type: ignore[arg-type]
-    result = evaluate(other, "uniform")
-    assert result.low <= truth <= result.high
-    weighted = (1 / 34 / other["propensity"] * other["reward"]).to_numpy()
-    error = math.sqrt(weighted.var() / weighted.size + truth * (1 - truth) / len(even))
-    assert abs(result.ips - truth) < 4.5 * error
-    assert result.effective_rows == pytest.approx(655.7, abs=0.1)
-
-
-@real
-def test_replay_over_the_random_log() -> None:
-    even = open_bandit("men-random.csv")
-    for policy in (ra.BoltzmannGumbel(C=0.1), ra.UCB(C=0.1)):
-        result = replay(even, policy)
-        assert abs(result.kept - 10_000 / 34) < 4.5 * math.sqrt(10_000 / 34)
-        assert result.low <= 0.0046 <= result.high
-
-
-def test_columns_of_unequal_length_are_refused() -> None:
-    log = {"arm": ["a", "b"] * 5, "propensity": [0.5] * 10, "reward": [0.0] * 6}
-    with pytest.raises(ValueError, match=r"the columns of a log must be of one length, got \[6, 10\]"):
-        ra.evaluate(log, "uniform")
-
-
-def test_replay_notices_an_arm_too_many() -> None:
-    log = {"arm": list(range(34)) * 3, "propensity": [1 / 34] * 102, "reward": [0.0] * 102}
-    with pytest.raises(ValueError, match="about 34 arms, got 35"):
-        ra.replay(log, ra.UCB(C=0.5), arms=range(35))

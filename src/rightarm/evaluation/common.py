@@ -1,0 +1,36 @@
+"""What `evaluate` and `replay` share: checks of their options, and results as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from rightarm.formula import check_number
+from rightarm.logs.events import check_propensity
+from rightarm.logs.rows import Rows
+
+
+def check_range(reward_range: tuple[float, float]) -> tuple[float, float]:
+    """Return the ends of the range of rewards, the lower one first."""
+    low, high = (check_number("reward_range", end) for end in reward_range)
+    if not low < high:
+        raise ValueError(f"reward_range must be two numbers, the lower one first, got {reward_range}")
+    return low, high
+
+
+def check_floor(floor: float, rows: Rows) -> float:
+    """Return ``floor`` if no propensity of the log is below it."""
+    check_propensity("floor", floor)
+    below = rows.propensities < floor * (1 - 1e-9)
+    if below.any():
+        row = int(np.argmax(below))
+        raise ValueError(f"floor must be at most every propensity, got {floor} and {rows.propensities[row]} in the log")
+    return floor
+
+
+def as_text(title: str, pairs: Mapping[str, str], warnings: Iterable[str] = ()) -> str:
+    """A title, a line for each pair of a name and a value, and the warnings."""
+    width = max(map(len, pairs))
+    lines = [f"  {name:<{width}}  {value}" for name, value in pairs.items()]
+    return "\n".join([title, *lines, *(f"  warning: {warning}" for warning in warnings)])

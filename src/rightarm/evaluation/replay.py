@@ -1,0 +1,137 @@
+"""`replay`: a policy run over a log that was collected evenly at random, on the rows where both choose alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from rightarm.evaluation.common import as_text, check_floor, check_range
+from rightarm.evaluation.confidence import interval
+from rightarm.evaluation.targets import Target, chooser_of
+from rightarm.formula import check_count
+from rightarm.logs.rows import F64, Rows, read_rows
+
+ROUNDED = 1e-3  # relative error that propensities in the files of others may have
+
+
+@dataclass(frozen=True)
+class Replay:
+    """What a policy earned in the rows of a log where it chose as the log did; `replay` makes it."""
+
+    policy: str
+    """The policy replayed."""
+    rows: int
+    """The rows of the log that have a reward."""
+    left_out: int
+    """The rows without one."""
+    kept: int
+    """The rows where both agreed: the rounds that the policy played."""
+    mean: float
+    """The mean reward of these."""
+    low: float
+    """The lower end of its confidence interval."""
+    high: float
+    """Its upper end."""
+    confidence: float
+    pulls: dict[Any, int]
+    """How often the policy pulled each arm."""
+    rewards: F64 = field(repr=False, compare=False)
+    """The rewards, round by round."""
+
+    def __str__(self) -> str:
+        arm = max(self.pulls, key=self.pulls.__getitem__)
+        pairs = {
+            "rows": f"{self.rows:,}" + (f" ({self.left_out:,} without a reward left out)" if self.left_out else ""),
+            "rounds played": f"{self.kept:,}",
+            "mean reward": f"{self.mean:.6g}",
+            f"{100 * self.confidence:g}% interval, at any time": f"{self.low:.6g} to {self.high:.6g}",
+            "most pulled arm": f"{arm}, {self.pulls[arm]:,} times",
+        }
+        return as_text(self.policy, pairs)
+
+
+def replay(
+    log: Any,
+    policy: Target,
+    *,
+    arms: Iterable[Any] | None = None,
+    reward_range: tuple[float, float] = (0.0, 1.0),
+    missing: float | None = None,
+    confidence: float = 0.95,
+    floor: float | None = None,
+    seed: int = 0,
+) -> Replay:
+    """Run ``policy`` over a log that was collected evenly at random, as if it had been there.
+
+    In every row the policy chooses; where it chooses the arm of the log, it gets the reward and learns, and all other
+    rows are passed over. What it sees is what it would have seen live, for about rows/arms rounds. The interval is for
+    the mean, over the rounds played, of the expected rewards of its choices.
+
+    A log whose propensities differ is refused, unless ``floor`` is given, a propensity that no arm could fall below: a
+    row with propensity μ is then kept with probability floor/μ only, which makes the rows kept even.
+
+    Parameters are those of `evaluate`; the policy draws from ``seed``.
+
+    Li, Chu, Langford and Wang, "Unbiased offline evaluation of contextual-bandit-based news article recommendation
+    algorithms", WSDM 2011.
+
+    >>> import rightarm as ra
+    >>> log = {"arm": ["a", "b", "b", "a"] * 200, "propensity": [0.5] * 800, "reward": [0.0, 1.0, 1.0, 0.0] * 200}
+    >>> result = replay(log, ra.UCB(C=0.5))
+    >>> result.pulls["b"] > 300, result.mean > 0.9
+    (True, True)
+    """
+    low, high = check_range(reward_range)
+    rows, span = read_rows(log, arms, (low, high), missing), high - low
+    target, random = chooser_of(policy, rows.names), np.random.default_rng(check_count("seed", seed, least=0))
+    if floor is None:
+        _check_even(rows)
+    least = float(rows.propensities.min()) if floor is None else check_floor(floor, rows)
+    kept, every = [], rows.every
+    for t, (arm, propensity, reward) in enumerate(zip(rows.arms, rows.propensities, rows.rewards, strict=True)):
+        if floor is not None and random.random() * propensity >= least:
+            continue
+        available = every if rows.among is None else rows.among[t]
+        chosen, probability = target.choose(available, random)
+        if chosen == arm:
+            target.learn(chosen, float(reward), probability)
+            kept.append(t)
+    if not kept:
+        raise ValueError(
+            f"the policy agreed with none of the log's {rows.arms.size:,} rows; there is nothing to report"
+        )
+    rewards = rows.rewards[kept]
+    ends = interval((rewards - low) / span, confidence)
+    counts = np.bincount(rows.arms[kept], minlength=len(rows.names))
+    return Replay(
+        str(policy),
+        rows=rows.arms.size,
+        left_out=rows.left_out,
+        kept=len(kept),
+        mean=float(rewards.mean()),
+        low=low + span * ends[0],
+        high=low + span * ends[1],
+        confidence=confidence,
+        pulls={name: int(count) for name, count in zip(rows.names, counts, strict=True)},
+        rewards=rewards,
+    )
+
+
+def _check_even(rows: Rows) -> None:
+    """Refuse a log that was not collected evenly at random."""
+    least, most = float(rows.propensities.min()), float(rows.propensities.max())
+    if most - least > ROUNDED * most:
+        raise ValueError(
+            f"replay needs a log collected evenly at random, got propensities from {least:.6g} to {most:.6g}; "
+            "give a floor that no propensity can fall below, or use evaluate"
+        )
+    sizes = {len(rows.names)} if rows.among is None else {len(row) for row in rows.among}
+    for size in sizes:
+        if abs(most * size - 1) > 0.4 / size:  # an arm more or less would be 1/size
+            raise ValueError(
+                f"a propensity of {most:.6g} in every row means about {1 / most:.0f} arms, "
+                f"got {size}; say which there are with arms"
+            )

@@ -1,0 +1,69 @@
+"""Events in Parquet: a file of them, as `convert_log` writes it, and the folders in which rightarm 0.1.0 kept its logs.
+
+Such a folder has parts of events that are numbered from 1, ``000001.parquet``, and one part more that was still being
+written, as lines of JSON. Where a part is there in both forms, Parquet counts: a crash came before its lines
+were removed.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from rightarm.extras import polars_for
+from rightarm.files import write_whole
+from rightarm.logs.events import Event
+
+PARQUET, LINES, LOCK = ".parquet", ".jsonl", "lock"
+AS_JSON = ("arm", "among", "arms", "before", "after")  # columns that hold JSON, since a column has one type only
+NUMBERS = {"id": "Int64", "propensity": "Float64", "reward": "Float64", "round": "Int64", "version": "Int64"}
+COLUMNS = {"event": "String", **NUMBERS, "time": "Float64", **dict.fromkeys(AS_JSON, "String")}
+
+
+def write_events(events: Iterable[Event], path: Path) -> None:
+    """Write events as one Parquet file."""
+    pl = polars_for("a log in Parquet")
+    rows = [event | {name: json.dumps(event[name]) for name in AS_JSON if name in event} for event in events]
+    content = io.BytesIO()
+    pl.DataFrame(rows, schema={name: getattr(pl, kind) for name, kind in COLUMNS.items()}).write_parquet(content)
+    write_whole(path, content.getvalue())
+
+
+def has_events(path: Path) -> bool:
+    """Whether a Parquet file holds events, and not somebody's table."""
+    pl = polars_for("a log in Parquet")
+    try:
+        return "event" in pl.read_parquet_schema(path)
+    except pl.exceptions.PolarsError:  # whoever reads it says what is wrong
+        return False
+
+
+def read_rows(path: Path) -> Iterator[dict[str, Any]]:
+    """The rows of a Parquet file of events; `event_of` makes an event of each."""
+    pl = polars_for("a log in Parquet")
+    try:
+        frame = pl.read_parquet(path)
+    except pl.exceptions.PolarsError as error:
+        raise ValueError(f"{path} cannot be read as Parquet: {error}") from None
+    if "event" not in frame.columns:
+        raise ValueError(f"{path} has no column 'event', so it is no log of rightarm; read_table reads other tables")
+    yield from frame.iter_rows(named=True)
+
+
+def event_of(row: dict[str, Any]) -> Event:
+    """The event that a row holds, unchecked."""
+    event = {name: value for name, value in row.items() if value is not None}
+    return event | {name: json.loads(event[name]) for name in AS_JSON if name in event}
+
+
+def parts_of(folder: Path) -> list[Path]:
+    """The files of a log that rightarm 0.1.0 kept in a folder, in the order of their events."""
+    parts: dict[str, Path] = {}
+    for ending in (LINES, PARQUET):  # Parquet counts where both are there
+        parts |= {path.stem: path for path in folder.glob(f"*{ending}") if path.stem.isdigit()}
+    if not parts and not (folder / LOCK).exists():
+        raise ValueError(f"{folder} is not a log of rightarm: it has no numbered parts")
+    return [parts[stem] for stem in sorted(parts, key=int)]

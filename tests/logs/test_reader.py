@@ -1,0 +1,101 @@
+"""Logs are read and checked, and so are tables of others."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from log_story import START
+from rightarm.logs import LogWriter, read_log, read_table
+from rightarm.logs.events import Arm
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "log.jsonl"
+
+
+NAMES: dict[str, tuple[list[Arm], list[Any]]] = {
+    "numbers": ([2, 1], [2, 1]),
+    "prices": ([1, 2.5], [1.0, 2.5]),
+    "truth": ([True, False], [True, False]),
+    "mixed": (["1", 1, True], ['"1"', "1", "true"]),
+}
+
+
+@pytest.mark.parametrize(("arms", "read"), NAMES.values(), ids=NAMES)
+def test_arms_of_any_type(path: Path, arms: list[Arm], read: list[Any]) -> None:
+    with LogWriter(path) as log:
+        for i, arm in enumerate(arms):
+            log.decision(i, arm, 0.5, 1, 0, START, among=arms)
+    frame = read_log(path)
+    assert frame["arm"].to_list() == read
+    assert frame["among"].to_list() == [read] * len(arms)
+
+
+GOOD = {"event": "decision", "id": 1, "arm": "a", "propensity": 0.5, "round": 1, "version": 0, "time": START}
+WRONG_LINES: dict[str, tuple[str, str]] = {
+    "json": ('{"event": ', 'line 2: not a line of JSON, got b\'{"event": '),
+    "kind": (
+        '{"event": "end"}',
+        "line 2: an event must be one of decision, reward, cancel, observation, arms, policy, got {'event': 'end'}",
+    ),
+    "field": ('{"event": "reward", "id": 1}', "line 2: the reward lacks reward, time"),
+    "nan": ('{"event": "reward", "id": 1, "reward": NaN, "time": 1}', "line 2: reward must be finite, got nan"),
+    "unknown": ('{"event": "cancel", "id": 5, "time": 1}', "line 2: id must be .* for a cancel, got the unknown 5"),
+    "twice": (json.dumps(GOOD), "line 2: id must be a new one for every decision, got 1 again"),
+    "propensity": (json.dumps(GOOD | {"id": 2, "propensity": 2}), "line 2: propensity must be above 0 .*, got 2.0"),
+}
+
+
+@pytest.mark.parametrize(("line", "said"), WRONG_LINES.values(), ids=WRONG_LINES)
+def test_errors_name_line_and_value(tmp_path: Path, line: str, said: str) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_text(json.dumps(GOOD) + "\n" + line + "\n")
+    with pytest.raises(ValueError, match=said):
+        read_log(path)
+    with pytest.raises(ValueError, match=said):
+        LogWriter(path)  # a wrong log is not continued
+    path.write_text(json.dumps(GOOD) + "\n")
+    LogWriter(path).close()  # and the failure kept no lock
+
+
+def test_a_folder_that_is_no_log_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "no.parquet").mkdir()
+    with pytest.raises(ValueError, match="is not a log of rightarm"):
+        read_log(tmp_path / "no.parquet")
+    with pytest.raises(ValueError, match=r"path must end in \.jsonl or \.parquet .*got .*/log\.csv"):
+        read_log(tmp_path / "log.csv")
+    with pytest.raises(FileNotFoundError):
+        read_log(tmp_path / "nothing.jsonl")
+
+
+def test_tables_of_others(tmp_path: Path) -> None:
+    table = pl.DataFrame({"item": [3, 5], "p": [0.5, 0.25], "click": [1, None], "other": ["x", "y"]})
+    table.write_csv(tmp_path / "log.csv")
+    table.write_parquet(tmp_path / "log.parquet")
+    for name in ("log.csv", "log.parquet"):
+        read = read_table(tmp_path / name, arm="item", propensity="p", reward="click")
+        assert read.rows() == [(1, 3, 0.5, 1.0, 1), (2, 5, 0.25, None, 2)]
+        assert read.columns == ["id", "arm", "propensity", "reward", "round"]
+    with pytest.raises(ValueError, match=r"arm must be a column of .*, item, p, click, other, got 'arm'"):
+        read_table(tmp_path / "log.csv", propensity="p", reward="click")
+    with pytest.raises(ValueError, match=r"path must end in .csv or .parquet, got log.txt"):
+        read_table("log.txt")
+
+
+def test_errors_of_tables_name_the_line(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("arm,propensity,reward\na,0.5,\nb,0.5,inf\n")
+    with pytest.raises(ValueError, match=r"log.csv, line 3: reward must be finite, got inf"):
+        read_table(path)
+    path.write_text("arm,propensity,reward\na,0.5,1\nb,0,1\n")
+    with pytest.raises(ValueError, match=r"log.csv, line 3: propensity must be above 0 and at most 1, got 0.0"):
+        read_table(path)
+    path.write_text("arm,propensity,reward\n,0.5,1\n")
+    with pytest.raises(ValueError, match=r"log.csv, line 2: arm must be a text, a number, true or false, got None"):
+        read_table(path)
