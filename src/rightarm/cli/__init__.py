@@ -12,9 +12,14 @@ except ImportError:
 
 import rightarm
 from rightarm.cli import experiments, logs, policies, reproduce
+from rightarm.cli.options import Program
 
 app = typer.Typer(
-    no_args_is_help=True, add_completion=False, help="Multi-armed bandits: Boltzmann exploration done right."
+    cls=Program,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Multi-armed bandits: Boltzmann exploration done right.",
 )
 app.add_typer(reproduce.app, name="reproduce")
 for group in (policies, experiments, logs):
@@ -31,7 +36,4 @@ def version(show: Annotated[bool, typer.Option("--version", help="Show the versi
 
 def main() -> None:
     """The program's entry."""
-    try:
-        app()
-    except OSError as error:  # an unwritable folder, a full disk
-        sys.exit(f"rightarm: {error}")
+    app(prog_name="rightarm")

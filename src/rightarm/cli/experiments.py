@@ -2,34 +2,32 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
+import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 import rightarm
-from rightarm.cli.options import at_least
+from rightarm.cli.options import picture, resumable, stop, whole
+from rightarm.lab.experiment import SHIPPED
 
 app = typer.Typer()
+PAPERS = sorted(path.stem for path in SHIPPED.glob("*.toml"))
 
 ResultsFolder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of an experiment's results.")]
 
 
-@contextlib.contextmanager
-def _loaded(folder: Path) -> Iterator[rightarm.Loaded]:
-    """The results in a folder; damaged parts are told of, and what is wrong with an argument is."""
+def _loaded(folder: Path) -> rightarm.Loaded:
+    """The results in a folder; what is damaged there is told on standard error."""
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always", UserWarning)
-        try:
-            yield rightarm.load(folder)
-        except (ValueError, FileNotFoundError) as error:
-            raise typer.BadParameter(str(error)) from None
+        loaded = rightarm.load(folder)
     for warning in told:
         typer.echo(f"warning: {warning.message}", err=True)
+    return loaded
 
 
 @app.command()
@@ -41,8 +39,8 @@ def results(
 
     rightarm results results/gaps --csv > gaps.csv
     """
-    with _loaded(folder) as loaded:
-        typer.echo(loaded.frame.write_csv() if csv else str(loaded), nl=not csv)
+    loaded = _loaded(folder)
+    typer.echo(loaded.frame.write_csv() if csv else str(loaded), nl=not csv)
 
 
 @app.command()
@@ -54,19 +52,40 @@ def plot(
     against: Annotated[
         str | None, typer.Option(help="Draw final regret against this parameter, not regret over the rounds.")
     ] = None,
+    where: Annotated[
+        list[str] | None, typer.Option(help="Only cells with this value, such as C=0.5 or policy=bge; may be repeated.")
+    ] = None,
+    size: Annotated[str | None, typer.Option(help="Width and height in inches, such as 7x4.")] = None,
     log: Annotated[bool, typer.Option("--log", help="Logarithmic axes.")] = False,
 ) -> None:
     """Draw the results of an experiment: regret over the rounds, or against a swept parameter, for each problem.
 
-    rightarm plot results/gaps --against C --output gaps.svg
+    rightarm plot results/gaps --against C --where policy=bge --where policy=ucb --size 7x4 --output gaps.svg
     """
-    output = output or folder / ("regret.png" if against is None else f"regret-{against}.png")
-    if output.suffix not in (".png", ".svg", ".pdf"):
-        raise typer.BadParameter(f"output must end in .png, .svg or .pdf, got {output}")
-    with _loaded(folder) as loaded:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        loaded.plot(output, against=against, log=log)
+    loaded = _loaded(folder)
+    output = picture(output or folder / ("regret.png" if against is None else f"regret-{against}.png"))
+    loaded.plot(output, against=against, where=_conditions(where or []), log=log, figsize=_inches(size))
     typer.echo(f"wrote {output}")
+
+
+def _conditions(texts: list[str]) -> dict[str, list[str]]:
+    """Values by name; a name that is given several times may have any of its values."""
+    conditions: dict[str, list[str]] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise ValueError(f"where must be a name and a value such as C=0.5, got {text!r}")
+        conditions.setdefault(name.strip(), []).append(value.strip())
+    return conditions
+
+
+def _inches(size: str | None) -> tuple[float, float] | None:
+    if size is None:
+        return None
+    found = re.fullmatch(r"(\d+\.?\d*)[x×](\d+\.?\d*)", size)
+    if found is None or not 1 <= float(found[1]) <= 100 or not 1 <= float(found[2]) <= 100:
+        raise ValueError(f"size must be width and height in inches, from 1 to 100, such as 7x4, got {size!r}")
+    return float(found[1]), float(found[2])
 
 
 @app.command()
@@ -82,27 +101,22 @@ def report(
 
     output = output or folder / "report.html"
     if output.suffix not in (".html", ".htm"):
-        raise typer.BadParameter(f"output must end in .html, got {output}")
-    with _loaded(folder) as loaded:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            write_report(loaded, output)
-        except ImportError as error:  # no plotly
-            sys.exit(f"rightarm: {error}")
-    typer.echo(f"wrote {output}")
+        raise ValueError(f"output must end in .html, got {output}")
+    loaded = _loaded(folder)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    typer.echo(f"wrote {write_report(loaded, output)}")
 
 
 @app.command()
 def run(
     experiment: Annotated[
-        Path, typer.Argument(help="The experiment, a TOML file; or one of the paper's: figure1, ...")
+        Path, typer.Argument(help=f"The experiment, a TOML file; or one of the paper's: {', '.join(PAPERS)}.")
     ],
     output: Annotated[
         Path | None, typer.Option(help="The folder for results; results/<experiment> if not given.")
     ] = None,
     workers: Annotated[
-        int | None,
-        typer.Option(callback=at_least("workers", 1), help="Threads, processes or local Dask workers; one per core."),
+        int | None, whole("workers", 1, "Threads, processes or local Dask workers; one per core.")
     ] = None,
     processes: Annotated[bool, typer.Option("--processes", help="Processes, not threads.")] = False,
     dask: Annotated[str | None, typer.Option(help="A Dask scheduler's address, or 'local' for workers here.")] = None,
@@ -114,19 +128,16 @@ def run(
 
     rightarm run experiment.toml --output results/mine --workers 4
     """
-    from rightarm.lab.experiment import SHIPPED, ExperimentError, read_experiment
+    from rightarm.lab.experiment import read_experiment
 
     shipped = SHIPPED / f"{experiment}.toml"
     if not experiment.exists() and shipped.parent == SHIPPED and shipped.exists():
         experiment = shipped
     if processes and dask is not None:
-        raise typer.BadParameter("--processes and --dask exclude each other")
+        raise ValueError("--processes and --dask exclude each other")
     if dask not in (None, "local") and workers is not None:
-        raise typer.BadParameter(f"the workers at {dask} are what they are; leave out --workers")
-    try:
-        plan = read_experiment(experiment)
-    except ExperimentError as error:
-        raise typer.BadParameter(str(error)) from None
+        raise ValueError(f"the workers at {dask} are what they are; leave out --workers")
+    plan = read_experiment(experiment)
     folder = output or Path("results") / experiment.stem
     kind = "processes" if processes else "threads" if dask is None else "dask"
     if dry_run:
@@ -145,6 +156,7 @@ def _run(plan: Any, folder: Path, kind: str, workers: int | None, address: str |
     rounds = lab.Rounds()
     try:
         with (
+            resumable(),
             Results.open(folder, write=True) as results,
             executor(kind, workers, address, rounds.add) as crew,
             watched(plan.title or folder.name) as show,
@@ -154,12 +166,7 @@ def _run(plan: Any, folder: Path, kind: str, workers: int | None, address: str |
                 plan.cells, results, crew, lambda now: show(now.share, now), rounds if kind == "threads" else None
             )
     except lab.RunError as error:
-        sys.exit(f"rightarm: {error}; what was finished is kept")
-    except KeyboardInterrupt:
-        typer.echo("stopped; what was finished is kept, and the same command goes on from there", err=True)
-        raise typer.Exit(130) from None
-    except (ImportError, ValueError) as error:  # no Dask; a folder of something else
-        sys.exit(f"rightarm: {error}")
+        stop(f"{error}; what was finished is kept")
     typer.echo(f"{len(plan.cells)} cells, {blocks} blocks of them played now\nwrote {folder}")
 
 
@@ -177,7 +184,7 @@ def _show_plan(cells: Sequence[Any], folder: Path, workers: int | None) -> None:
     try:
         seconds = lab.seconds_of(missing)
     except lab.RunError as error:
-        sys.exit(f"rightarm: {error}")
+        stop(error)
     for cell in cells:
         left = lab.duration(seconds[cell.key]) if cell.key in seconds else "done"
         typer.echo(f"{left:>12}  {lab.name_of(cell)}")

@@ -50,18 +50,15 @@ def _off_policy(run: Callable[..., Any], log: Path, policies: list[str], columns
     """Read a log, and say what came out for each policy."""
     from rightarm.logs import read_log, read_table
 
-    try:
-        table = log.suffix == ".csv" or (log.suffix == ".parquet" and log.is_file())
-        frame = read_table(log, **columns) if table else read_log(log)
-        listed = [arm for row in frame["among"].drop_nulls().unique() for arm in row] if "among" in frame else []
-        names = {str(arm): arm for arm in [*frame["arm"].unique(), *listed]}
-        targets = [_law_by_arm(text, names) if text.startswith("{") else _policy_or_uniform(text) for text in policies]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # the text has them
-            for target in targets:
-                typer.echo(str(run(frame, target, **options)))
-    except (TypeError, ValueError) as error:
-        raise typer.BadParameter(str(error)) from None
+    table = log.suffix == ".csv" or (log.suffix == ".parquet" and log.is_file())
+    frame = read_table(log, **columns) if table else read_log(log)
+    listed = [arm for row in frame["among"].drop_nulls().unique() for arm in row] if "among" in frame else []
+    names = {str(arm): arm for arm in [*frame["arm"].unique(), *listed]}
+    targets = [_law_by_arm(text, names) if text.startswith("{") else _policy_or_uniform(text) for text in policies]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # the text has them
+        for target in targets:
+            typer.echo(str(run(frame, target, **options)))
 
 
 @app.command()
@@ -98,7 +95,7 @@ def replay(
     missing: Missing = None,
     confidence: Confidence = 0.95,
     floor: Floor = None,
-    seed: Seed = 2017,
+    seed: Seed = 0,
 ) -> None:
     """Run policies over a log that was collected evenly at random, by rejection.
 

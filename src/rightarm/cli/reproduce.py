@@ -66,7 +66,7 @@ def _reproduce(name: str, title: str, plans: Sequence[Plan], output: Path, worke
     first = plans[0]
     made = f"rightarm reproduce {name}{' --quick' if first.quick else ''} --seed {first.seed}"
     shown = (figure1_plan(first.quick, first.replications, first.seed), output / "figure1")
-    lab.write_page(done, page, title, made, shown if name == ALL else None)
+    lab.write_page(done, page, title, made, shown if name == ALL else None, first.quick)
     typer.echo(f"wrote {page}\nwrote {points}")
 
 
