@@ -30,7 +30,7 @@ class Program(typer.core.TyperGroup):
             stop("stopped", 130)
         except BrokenPipeError:  # `rightarm results ... | head` has seen enough
             raise
-        except (TypeError, ValueError) as error:  # what the library raises for arguments that it cannot use
+        except (FileNotFoundError, TypeError, ValueError) as error:  # of arguments that cannot be used
             stop(error, 2)
         except (ImportError, OSError) as error:
             stop(error)
