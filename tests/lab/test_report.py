@@ -195,7 +195,7 @@ def test_many_cells_stay_readable(tmp_path: Path) -> None:
     curves = page.figures[0]
     assert len(names(curves)) == 101
     assert len([name for name in names(curves, True) if name.startswith("ucb")]) == SHOWN
-    assert "The lowest 12 of 100 curves are shown" in page.words
+    assert "The lowest 12 of 100 curves are shown; the legend has the others" in page.words
     ends = {t["name"]: t["y"][-1] for t in curves["data"] if t.get("name", "").startswith("ucb")}
     assert set(sorted(ends, key=ends.__getitem__)[:SHOWN]) == set(names(curves, True)) & set(ends)
     assert page.words.count("ucb1") >= 15  # the table has all

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -130,21 +131,23 @@ def lowest(curves: Sequence[Measured], most: int) -> list[Measured]:
 
 
 def ticks(values: Iterable[float], most: int = 9) -> list[float]:
-    """Values of a logarithmic axis that have room for their numbers: the ends, and others at some distance.
+    """Where a logarithmic axis has numbers: at measured values that have room for them, or at powers of ten.
 
     >>> ticks([0.05, 0.1, 0.2, 0.25, 0.5, 1.0, 2.0])
     [0.05, 0.1, 0.2, 0.5, 1.0, 2.0]
+    >>> ticks([0.001, 0.0158, 0.25, 3.98, 100.0])
+    [0.001, 0.01, 0.1, 1.0, 10.0, 100.0]
     """
-    first, *rest = sorted(set(values))
-    if not rest:
-        return [first]
-    last = rest[-1]
-    apart = np.log(last / first) / most
-    kept = [first]
-    for value in rest[:-1]:
-        if np.log(value / kept[-1]) >= apart and np.log(last / value) >= apart:
+    first, *others = sorted(set(values))
+    last = others[-1] if others else first
+    powers = [10.0**n for n in range(math.ceil(math.log10(first)), math.floor(math.log10(last)) + 1)]
+    if len(powers) > 2 and any(float(f"{value:.2g}") != value for value in others):
+        return powers
+    kept, apart = [first], math.log(last / first) / most
+    for value in others:
+        if math.log(value / kept[-1]) >= apart and (value == last or math.log(last / value) >= apart):
             kept.append(value)
-    return [*kept, last]
+    return kept
 
 
 # How curves look.

@@ -112,7 +112,7 @@ def line_chart(panel: Panel, styles: Mapping[str, Style] | None = None) -> Chart
     hidden = sum(not entry.shown for entry in chart.entries)
     if hidden:
         total = len(chart.entries)
-        chart.note = f"The lowest {total - hidden} of {total:,} curves are shown; choose others below. "
+        chart.note = f"The lowest {total - hidden} of {total:,} curves are shown; the legend has the others. "
     top = max((float(curve.mean.max()) for curve in curves if id(curve) in shown), default=math.inf)
     _add_lines(chart, panel, styles, math.inf if panel.log_y else top)
     return chart
