@@ -13,6 +13,7 @@ import typer
 import rightarm
 from rightarm.cli.options import picture, resumable, stop, whole
 from rightarm.lab.experiment import SHIPPED
+from rightarm.text import table
 
 app = typer.Typer()
 PAPERS = sorted(path.stem for path in SHIPPED.glob("*.toml"))
@@ -185,9 +186,8 @@ def _show_plan(cells: Sequence[Any], folder: Path, workers: int | None) -> None:
         seconds = lab.seconds_of(missing)
     except lab.RunError as error:
         stop(error)
-    for cell in cells:
-        left = lab.duration(seconds[cell.key]) if cell.key in seconds else "done"
-        typer.echo(f"{left:>12}  {lab.name_of(cell)}")
+    left = {key: lab.duration(own) for key, own in seconds.items()}
+    typer.echo(table(["cell", "left"], [[lab.name_of(cell), left.get(cell.key, "done")] for cell in cells]))
     count = workers or available_cores()
     rounds = sum(job.rounds for _, job in missing)
     total = lab.duration(sum(seconds.values()) / count)
