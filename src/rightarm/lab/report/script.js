@@ -11,6 +11,7 @@
   };
   const charts = [...document.querySelectorAll("figure.chart")];
   const plotOf = (chart) => chart.querySelector(".plot");
+  const dataOf = (chart) => JSON.parse(chart.querySelector('script[type="application/json"]').textContent);
   const folded = (chart) => chart.closest("details.more:not([open])") !== null;
 
   // A logarithmic axis shows the means; bands may leave the picture, as they come close to zero.
@@ -20,22 +21,32 @@
       if (trace.visible === false || trace.meta === "band") continue;
       for (const value of trace[place]) if (value > 0) [low, high] = [Math.min(low, value), Math.max(high, value)];
     }
-    return high > 0 ? [Math.log10(low) - 0.1, Math.log10(high) + 0.15] : null;
+    const room = 0.03 + 0.04 * Math.log10(high / low);
+    return high > 0 ? [Math.log10(low) - room, Math.log10(high) + room] : null;
   };
-  // An axis as its type asks: a logarithmic one has its own numbers, or powers of ten if there are some.
-  const scaled = (name, axis, data) => {
-    const log = axis.type === "log";
-    const range = log && name === "yaxis" ? logRange(data, "y") : null;
-    const own = log && axis.tickvals && name === "xaxis";
-    const powers = log && !own && (name === "xaxis" || (range && range[1] - range[0] > 1.3));
-    if (name === "yaxis" && axis.fixedrange) return {};
-    const ticks = own ? { tickmode: "array" } : powers ? { tickmode: "linear", tick0: 0, dtick: 1 } : { tickmode: "auto" };
-    return { [name]: { ...axis, ...ticks, ...(range ? { range, autorange: false } : { autorange: axis.range && !log ? false : true }) } };
+  // Powers of ten in a range of logarithms; other round numbers too where these are few.
+  const ticks = ([low, high]) => {
+    let found = [];
+    for (const digits of [[1], [1, 2, 5], [1, 2, 3, 4, 5, 6, 7, 8, 9]]) {
+      found = [];
+      for (let power = Math.floor(low); power <= high; power++)
+        for (const digit of digits) found.push(Number(`${digit}e${power}`));
+      found = found.filter((value) => Math.log10(value) >= low && Math.log10(value) <= high);
+      if (found.length > 2) break;
+    }
+    return found;
+  };
+  // An axis as its type asks for; a logarithmic one may have numbers of its own, which then have texts.
+  const scaled = (place, axis, data) => {
+    if (axis.fixedrange) return axis;
+    const range = axis.type === "log" ? logRange(data, place) : null;
+    if (!range) return { ...axis, tickmode: "auto", autorange: !axis.range };
+    const tickvals = axis.ticktext ? axis.tickvals : ticks(range);
+    return { ...axis, tickmode: "array", tickvals, range, autorange: false };
   };
   const rescale = (plot, name, type) => {
-    const axis = { ...plot.layout[name], type };
-    delete axis.range;
-    Plotly.relayout(plot, scaled(name, axis, plot.data));
+    const { range, ...axis } = plot.layout[name];
+    Plotly.relayout(plot, { [name]: scaled(name[0], { ...axis, type }, plot.data) });
   };
 
   // The page's colours, light or dark; curves that are black or grey on paper are as light as text in the dark.
@@ -60,8 +71,9 @@
   const draw = (chart) => {
     const plot = plotOf(chart);
     if (plot.data || folded(chart)) return;
-    const { data, layout } = themed(JSON.parse(chart.querySelector('script[type="application/json"]').textContent));
-    Plotly.newPlot(plot, data, { ...layout, ...scaled("xaxis", layout.xaxis, data), ...scaled("yaxis", layout.yaxis, data) }, settings);
+    const { data, layout } = themed(dataOf(chart));
+    const [xaxis, yaxis] = [scaled("x", layout.xaxis, data), scaled("y", layout.yaxis, data)];
+    Plotly.newPlot(plot, data, { ...layout, xaxis, yaxis }, settings);
   };
 
   // One after the other, so that the page can be used meanwhile.
@@ -137,8 +149,7 @@
   const recolour = (chart) => {
     const plot = plotOf(chart);
     if (!plot.data) return;
-    const { data } = themed(JSON.parse(chart.querySelector('script[type="application/json"]').textContent));
-    const { layout } = themed({ data: [], layout: plot.layout });
+    const { data, layout } = themed({ data: dataOf(chart).data, layout: plot.layout });
     data.forEach((trace, i) => (trace.visible = plot.data[i].visible));
     Plotly.react(plot, data, layout, settings);
   };
