@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
+
+
+@contextlib.contextmanager
+def needed_for(what: str, extra: str = "lab") -> Iterator[None]:
+    """Imports within say, where a package is missing, what needs it and how to get it.
+
+    >>> with needed_for("plot()"):
+    ...     import no_such_package
+    Traceback (most recent call last):
+        ...
+    ImportError: plot() needs no_such_package: pip install 'rightarm[lab]'
+    """
+    try:
+        yield
+    except ImportError as error:
+        raise ImportError(f"{what} needs {error.name}: pip install 'rightarm[{extra}]'") from error
 
 
 def polars_for(what: str) -> Any:
     """Polars, or an error that says what needs it and how to get it."""
-    try:
+    with needed_for(what):
         import polars
-    except ImportError as error:
-        raise ImportError(f"{what} needs polars: pip install 'rightarm[lab]'") from error
     return polars

@@ -7,16 +7,19 @@ import signal
 import subprocess
 import sys
 import time
-import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
+import plotly.graph_objects as go
 import pytest
+from plotly.offline import get_plotlyjs
 from typer.testing import CliRunner
 
+from pages import Page
 from rightarm.cli import app
 from rightarm.lab import figure1
 from rightarm.lab import reproduce as lab
-from rightarm.lab.page import PAPER, mathematics
+from rightarm.lab.report.pages import mathematics
+from rightarm.lab.report.paper import PAPER
 from rightarm.lab.studies import STUDIES
 
 COMMAND = ["reproduce", "all", "--quick", "--replications", "16"]
@@ -35,30 +38,34 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_page_is_whole(undisturbed: Path) -> None:
-    text = (undisturbed / "all.html").read_text(encoding="utf-8")
-    tree = ElementTree.fromstring(text)  # well-formed
-    identifiers = [element.get("id") for element in tree.iter() if element.get("id")]
-    assert len(identifiers) == len(set(identifiers))
-    targets = [value for e in tree.iter() for name, value in e.items() if name == "href" and value.startswith("#")]
-    targets += [f"#{name}" for name in re.findall(r"url\(#([^)]+)\)", text)]
-    assert {target[1:] for target in targets} <= set(identifiers)
+    page = Page((undisturbed / "all.html").read_text(encoding="utf-8"))
+    assert len(page.identifiers) == len(set(page.identifiers))
+    targets = [target for target in page.targets if target.startswith("#")]
+    assert {target[1:] for target in targets} <= set(page.identifiers)
+    assert page.identifiers == [*(study.name for study in STUDIES), "figure1"]
+    words = " ".join(page.words.split())
     for study in STUDIES:
-        (section,) = (element for element in tree.iter("section") if element.get("id") == study.name)
-        assert len(list(section.iter("svg"))) >= 2
-        words = " ".join("".join(section.itertext()).split())
-        assert "16 replications" in words
-        assert ("holds: " in words) or ("does not hold as printed: " in words)
-    assert text.count("<h3>Growth</h3>") >= 6
-    assert "--seed 2017" in text
-    assert re.search(r"numpy \d", text)
-    assert "Not computed here yet" in text  # Figure 1
+        assert words.count(study.title) >= 2, "in the overview, and over its section"
+    assert words.count("16 replications") >= len(STUDIES)
+    assert words.count("holds: ") + words.count("does not hold as printed: ") == len(STUDIES)
+    assert len(page.figures) >= 2 * len(STUDIES)
+    for figure in page.figures:
+        go.Figure(figure)  # plotly knows every property
+    assert words.count("Growth curve") >= 6
+    assert "--seed 2017" in words
+    assert re.search(r"numpy \d", words)
+    assert "Not computed here yet" in words  # Figure 1
+    assert "A quick look: smaller than the paper’s setting" in words
 
 
 def test_the_page_needs_nothing_from_elsewhere(undisturbed: Path) -> None:
     text = (undisturbed / "all.html").read_text(encoding="utf-8")
-    assert re.findall(r"https?://[^\s\"<]+", text) == [PAPER]
-    for outside in (" src=", "<link", "@import", "<script", "<iframe", "url(h", "url('"):
-        assert outside not in text
+    library = get_plotlyjs()
+    assert text.count(library) == 1
+    rest = text.replace(library, "")
+    assert re.findall(r"https?://[^\s\"<]+", rest) == [PAPER]
+    for outside in (" src=", "<link", "@import", "<iframe", "url(", "fetch("):
+        assert outside not in rest
 
 
 def test_points(undisturbed: Path) -> None:
@@ -100,7 +107,7 @@ def test_one_study_shares_its_outcomes_with_all(undisturbed: Path, study: object
     outcome = CliRunner().invoke(app, command)
     assert outcome.exit_code == 0, outcome.output
     assert set((undisturbed / name / "cells").iterdir()) == cells
-    assert ElementTree.parse(undisturbed / name / f"{name}.html").getroot().tag == "html"
+    assert Page((undisturbed / name / f"{name}.html").read_text(encoding="utf-8")).identifiers == [name]
 
 
 def test_figure1_is_shown_if_it_is_at_hand(tmp_path: Path) -> None:
@@ -110,9 +117,10 @@ def test_figure1_is_shown_if_it_is_at_hand(tmp_path: Path) -> None:
     assert "Not computed here yet" in (tmp_path / "without.html").read_text(encoding="utf-8")
     figure1.compute(plan, tmp_path / "figure1", 2, lambda rounds: None)
     lab.write_page([], tmp_path / "with.html", "Title", "made", (plan, tmp_path / "figure1"))
-    text = (tmp_path / "with.html").read_text(encoding="utf-8")
-    assert len(list(ElementTree.fromstring(text).iter("svg"))) == 1
-    assert "BGE performs notably well" in text
+    page = Page((tmp_path / "with.html").read_text(encoding="utf-8"))
+    assert [figure["layout"]["yaxis"]["title"]["text"] for figure in page.figures] == ["mean regret, T = 200"] * 2
+    assert "BGE performs notably well" in page.words
+    assert "A quick look" not in page.words
 
 
 def test_mathematics() -> None:

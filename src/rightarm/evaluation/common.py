@@ -9,6 +9,7 @@ import numpy as np
 from rightarm.formula import check_number
 from rightarm.logs.events import check_propensity
 from rightarm.logs.rows import Rows
+from rightarm.text import table, wrapped
 
 
 def check_range(reward_range: tuple[float, float]) -> tuple[float, float]:
@@ -31,6 +32,5 @@ def check_floor(floor: float, rows: Rows) -> float:
 
 def as_text(title: str, pairs: Mapping[str, str], warnings: Iterable[str] = ()) -> str:
     """A title, a line for each pair of a name and a value, and the warnings."""
-    width = max(map(len, pairs))
-    lines = [f"  {name:<{width}}  {value}" for name, value in pairs.items()]
-    return "\n".join([title, *lines, *(f"  warning: {warning}" for warning in warnings)])
+    lines = table(["", "", ""], [["", *pair] for pair in pairs.items()], words=3)
+    return "\n".join([title, lines, *(wrapped(f"warning: {warning}", indent="  ") for warning in warnings)])

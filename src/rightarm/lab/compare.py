@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +10,6 @@ from numpy.typing import ArrayLike
 from rightarm import theory
 from rightarm.problems import Bernoulli, Gaussian, Problem
 from rightarm.problems.random import RandomProblem
-from rightarm.scores.policy import PolicyFamily
 
 Bound = Callable[[ArrayLike], Any]
 
@@ -28,10 +26,3 @@ def lai_robbins(problem: Problem | RandomProblem) -> Bound | None:
     if problem.family is Gaussian and len(sigmas) == 1 and min(sigmas) > 0:
         return lambda rounds: theory.lai_robbins(problem.gaps, rounds, sigma=min(sigmas))
     return None
-
-
-def described(family: PolicyFamily) -> tuple[str, str, str, str]:
-    """A policy's signature, what it does, its formula and its reference, from its docstring."""
-    signature, sentence, formula, *rest = (inspect.getdoc(family) or "").split("\n\n")
-    references = [paragraph for paragraph in rest if not paragraph.startswith(">>>")]
-    return signature, sentence, formula, " ".join(" ".join(references).split())

@@ -3,53 +3,52 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from rightarm.lab.figure1 import GAP, SUGGESTED, Plan, Points
-from rightarm.simulation.figure import NORMAL_95
+from rightarm.simulation.figure import add_legend, draw_panel
+from rightarm.simulation.panels import Curve, Line, Panel, Style
 
-# Okabe and Ito's colours; solid lines for what the paper recommends, broken ones for Boltzmann exploration.
-DRAWN: dict[str, dict[str, Any]] = {
-    "BE-const": {"color": "#E69F00", "linestyle": (0, (1, 1))},
-    "BE-log": {"color": "#CC79A7", "linestyle": "--"},
-    "BE-sqrt": {"color": "#009E73", "linestyle": "-."},
-    "BGE": {"color": "#0072B2", "linestyle": "-"},
-    "UCB": {"color": "#D55E00", "linestyle": "-"},
+# Solid lines for what the paper recommends, broken ones for Boltzmann exploration.
+DRAWN = {
+    "BE-const": Style("#E69F00", (1, 1)),
+    "BE-log": Style("#CC79A7", (4, 1.6)),
+    "BE-sqrt": Style("#009E73", (6, 1.6, 1, 1.6)),
+    "BGE": Style("#0072B2"),
+    "UCB": Style("#D55E00"),
 }
 TITLES = {"a": "(a) i.i.d. initialization", "b": "(b) malicious initialization"}
 
 
+def panels(points: Points, plan: Plan) -> list[Panel]:
+    """Both panels, each with the regret of a uniform choice and a line at C² = 1/4."""
+    ends = np.array([plan.grid[0], plan.grid[-1]])
+    uniform = Line("uniform choice", ends, np.full(2, plan.uniform))
+    suggested = Line("C² = 1/4", np.full(2, SUGGESTED), np.array([0.0, GAP * plan.horizon]))
+    axes = {"x": "C²", "y": f"mean regret, T = {plan.horizon:,}", "log_x": True}
+    return [
+        Panel(title, [_curve(points, scenario, name) for name in DRAWN], [uniform, suggested], **axes)  # type: ignore[arg-type]
+        for scenario, title in TITLES.items()
+    ]
+
+
+def _curve(points: Points, scenario: str, algorithm: str) -> Curve:
+    row = points.row(scenario, algorithm)
+    x, mean, error = np.array([(point.c2, point.mean, point.error) for point in row]).T
+    return Curve(algorithm, x, mean, error)
+
+
 def draw(points: Points, plan: Plan, *paths: Path) -> None:
     """The figure, in a file for each path."""
-    drawn = figure(points, plan)
-    for path in paths:
-        drawn.savefig(path, dpi=160, metadata={"Date": None} if path.suffix == ".svg" else None)
-
-
-def figure(points: Points, plan: Plan) -> Figure:
-    """Both panels with 95% confidence bands, the dotted line at C² = 1/4, and the regret of a uniform choice."""
     figure = Figure(figsize=(11, 4.6), layout="constrained")
-    panels = figure.subplots(1, 2, sharey=True)
-    for axes, (scenario, title) in zip(panels, TITLES.items(), strict=True):
-        for algorithm, style in DRAWN.items():
-            row = points.row(scenario, algorithm)
-            c2, mean = np.array([p.c2 for p in row]), np.array([p.mean for p in row])
-            half = NORMAL_95 * np.array([p.error for p in row])
-            axes.plot(c2, mean, label=algorithm, linewidth=1.8, **style)
-            axes.fill_between(c2, mean - half, mean + half, color=style["color"], alpha=0.2, linewidth=0)
-        axes.axvline(SUGGESTED, color="black", linestyle=":", linewidth=1.2)
-        axes.axhline(plan.uniform, color="gray", linewidth=0.8)
-        where = {"xytext": (-4, 3), "textcoords": "offset points", "ha": "right", "fontsize": 8, "color": "dimgray"}
-        axes.annotate("uniform choice", (plan.grid[-1], plan.uniform), **where)
-        axes.set_xscale("log")
+    pair = figure.subplots(1, 2, sharey=True)
+    for axes, panel in zip(pair, panels(points, plan), strict=True):
+        draw_panel(axes, panel, DRAWN)
         axes.set_xlim(plan.grid[0], plan.grid[-1])
         axes.set_ylim(0, 1.05 * GAP * plan.horizon)
-        axes.set_xlabel("$C^2$")
-        axes.set_title(title)
-        axes.grid(alpha=0.25)
-    panels[0].set_ylabel(f"mean regret, T = {plan.horizon:,}")
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(DRAWN), frameon=False)
-    return figure
+    pair[1].set_ylabel("")
+    add_legend(figure, grow=False)
+    for path in paths:
+        figure.savefig(path, dpi=160, metadata={"Date": None} if path.suffix == ".svg" else None)

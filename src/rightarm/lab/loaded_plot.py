@@ -1,42 +1,89 @@
-"""Pictures of a folder of results: regret over the rounds, or against what was swept."""
+"""What pictures of a folder of results show: regret over the rounds, or against what was swept."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from pathlib import Path
-from typing import TypeVar
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
 
-from rightarm.lab.loaded import Loaded, text_of
+from rightarm.lab.loaded import Loaded
 from rightarm.lab.results import CellRecord
-from rightarm.simulation.figure import Curve, Panel, draw
+from rightarm.simulation.panels import Curve, Panel, final_against, lowest
 from rightarm.simulation.result import distinct, parameters_of
+from rightarm.text import short
 
 K = TypeVar("K", bound=Hashable)
-MOST_CURVES, MOST_PANELS = 40, 12  # more could not be read
+MOST_CURVES, MOST_LEVELS, MOST_PANELS = 14, 4, 12  # more could not be told apart
 
 
-def draw_loaded(loaded: Loaded, path: Path, *, against: str | None, title: str, log: bool) -> Path:
-    """A panel for each problem: regret over the rounds, or against a parameter."""
+def panels_of(loaded: Loaded, against: str | None, where: Mapping[str, Any]) -> tuple[list[Panel], str]:
+    """A panel for each problem, regret over the rounds or against a parameter, and a note on what is left out."""
     there = [i for i, done in enumerate(loaded.finished) if done]
     if not there:
         raise ValueError(f"{loaded.folder} has nothing to draw yet")
-    panels = _over_rounds(loaded, there) if against is None else _against(loaded, there, against)
-    if len(panels) > MOST_PANELS:
-        title = ", ".join(text for text in (title, f"the first {MOST_PANELS} of {len(panels)} problems") if text)
-    return draw(panels[:MOST_PANELS], path, log=log, title=title or None)
+    there = chosen(loaded, there, where)
+    panels = over_rounds(loaded, there) if against is None else _against(loaded, there, against)
+    note = f"the first {MOST_PANELS} of {len(panels)} problems" if len(panels) > MOST_PANELS else ""
+    return [_readable(panel) for panel in panels[:MOST_PANELS]], note
 
 
-def _over_rounds(loaded: Loaded, there: Sequence[int]) -> list[Panel]:
+def chosen(loaded: Loaded, there: Sequence[int], where: Mapping[str, Any]) -> list[int]:
+    """The cells that have these values; of a list of values any is right."""
+    kept, values = list(there), {i: _values(loaded.cells[i]) for i in there}
+    for name, wanted in where.items():
+        known = {_plain(own[name]): short(own[name]) for own in values.values() if name in own}
+        if not known:
+            names = sorted({other for own in values.values() for other in own})
+            raise ValueError(f"where must name something that cells have, {', '.join(names)}, got {name!r}")
+        asked = {_plain(one): short(one) for one in (wanted if isinstance(wanted, list | tuple) else [wanted])}
+        for value in asked.keys() - known.keys():
+            raise ValueError(f"where: no cell has {name} = {asked[value]}; there are {', '.join(known.values())}")
+        kept = [i for i in kept if name in values[i] and _plain(values[i][name]) in asked]
+    if not kept:
+        raise ValueError(f"where: no cell has all of {', '.join(f'{n} = {short(v)}' for n, v in where.items())}")
+    return kept
+
+
+def _plain(value: Any) -> float | str:
+    """A value that can be compared: numbers as numbers, also where they are written as text."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return short(value)
+
+
+def _readable(panel: Panel) -> Panel:
+    """The panel with its lowest curves only, if there are too many, and a word on that in its title."""
+    curves, levels = lowest(panel.curves, MOST_CURVES), lowest(panel.levels, MOST_LEVELS)
+    told = [
+        f"the {len(kept)} lowest of {len(given):,} {what}"
+        for what, kept, given in (("curves", curves, panel.curves), ("levels", levels, panel.levels))
+        if len(kept) < len(given)
+    ]
+    title = f"{panel.title} ({', '.join(told)})" if told else panel.title
+    return replace(panel, title=title, curves=curves, levels=levels)
+
+
+def over_rounds(loaded: Loaded, there: Sequence[int]) -> list[Panel]:
+    """Regret over the rounds, a panel for each problem with each of its parameters."""
     panels = []
+    swept = varied_of([loaded.cells[i] for i in there])
     for own in grouped(there, lambda i: problem_of(loaded.cells[i])).values():
         cells = [loaded.cells[i] for i in own]
         varied = varied_of(cells)
         labels = distinct([label_of(cell, varied) for cell in cells])
-        curves, note = _best([curve_of(loaded, i, label) for i, label in zip(own, labels, strict=True)])
-        name, problem = cells[0].names["problem"], cells[0].problem
-        panels.append(Panel((problem if name == problem else f"{name}: {problem}") + note, curves))
+        curves = [curve_of(loaded, i, label) for i, label in zip(own, labels, strict=True)]
+        panels.append(Panel(title_of(cells[0], swept - varied), curves))
     return panels
+
+
+def title_of(cell: CellRecord, swept: set[str]) -> str:
+    """A problem in short: by its name and what was swept of it, or else by its name and its formula."""
+    name, own = str(cell.names["problem"]), [n for n in cell.names if n in swept]
+    if own:
+        return ", ".join([name, *(f"{n}={short(cell.names[n])}" for n in own)])
+    return name if name == cell.problem else f"{name}: {cell.problem}"
 
 
 def _against(loaded: Loaded, there: Sequence[int], parameter: str) -> list[Panel]:
@@ -45,14 +92,9 @@ def _against(loaded: Loaded, there: Sequence[int], parameter: str) -> list[Panel
     if not any(parameter in own for own in numbers.values()):
         known = sorted({name for own in numbers.values() for name in own})
         raise ValueError(f"against must be a number that cells have, {', '.join(known)}, got {parameter!r}")
-    panels = []
-    for name, own in grouped(there, lambda i: str(loaded.cells[i].names["problem"])).items():
-        swept, rest = against_of(loaded, own, parameter)
-        (curves, note), (levels, _) = _best(swept), _best(rest)
-        if curves:
-            lines = [(curve.label, float(curve.mean[-1])) for curve in levels]
-            panels.append(Panel(name + note, curves, parameter, levels=lines))
-    return panels
+    named = grouped(there, lambda i: str(loaded.cells[i].names["problem"]))
+    panels = [final_against(parameter, name, *against_of(loaded, own, parameter)) for name, own in named.items()]
+    return [panel for panel in panels if panel.curves]
 
 
 def against_of(loaded: Loaded, own: Sequence[int], parameter: str) -> tuple[list[Curve], list[Curve]]:
@@ -81,14 +123,6 @@ def grouped(items: Iterable[int], key: Callable[[int], K]) -> dict[K, list[int]]
     return groups
 
 
-def _best(curves: list[Curve]) -> tuple[list[Curve], str]:
-    """The curves that end lowest if there are too many, and a word on that."""
-    if len(curves) <= MOST_CURVES:
-        return curves, ""
-    best = set(sorted(curves, key=lambda curve: float(curve.mean[-1]))[:MOST_CURVES])
-    return [curve for curve in curves if curve in best], f" (the {MOST_CURVES} lowest of {len(curves):,} curves)"
-
-
 def problem_of(cell: CellRecord) -> str:
     """What the cells of one problem, parameters included, have in common."""
     return json.dumps([cell.names["problem"], cell.specification["problem"]], sort_keys=True)
@@ -105,16 +139,19 @@ def varied_of(cells: Sequence[CellRecord]) -> set[str]:
 
 def label_of(cell: CellRecord, varied: set[str]) -> str:
     """What tells a cell from the others of its panel."""
-    told = [f"{name}={text_of(value)}" for name, value in cell.names.items() if name in varied]
+    told = [f"{name}={short(value)}" for name, value in cell.names.items() if name in varied]
     return ", ".join([str(cell.names["policy"]), *told])
 
 
 def numbers_of(cell: CellRecord) -> dict[str, float]:
     """All numbers that a cell is made of, by name; what the experiment calls so comes first."""
-    settings = {"horizon": cell.horizon, "replications": cell.replications, "seed": cell.seed}
-    values = parameters_of(cell.specification["policy"]) | settings | cell.names
     return {
         name: float(value)
-        for name, value in values.items()
+        for name, value in _values(cell).items()
         if isinstance(value, int | float) and not isinstance(value, bool)
     }
+
+
+def _values(cell: CellRecord) -> dict[str, Any]:
+    settings = {"horizon": cell.horizon, "replications": cell.replications, "seed": cell.seed}
+    return parameters_of(cell.specification["policy"]) | settings | cell.names

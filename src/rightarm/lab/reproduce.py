@@ -16,7 +16,7 @@ from rightarm.lab.driver import compute, jobs_of, rounds_left
 from rightarm.lab.study import Cell, Finding, Key, Samples, Study
 
 if TYPE_CHECKING:
-    from rightarm.lab.page import Extra
+    from rightarm.lab.report.paper import Section
 
 
 @dataclass(frozen=True)
@@ -85,36 +85,50 @@ def write_csv(done: Sequence[Reproduced], path: Path) -> None:
 
 
 def write_page(
-    done: Sequence[Reproduced], path: Path, title: str, made: str, figure1: tuple[first_figure.Plan, Path] | None = None
+    done: Sequence[Reproduced],
+    path: Path,
+    title: str,
+    made: str,
+    figure1: tuple[first_figure.Plan, Path] | None = None,
+    quick: bool = False,
 ) -> None:
     """The page with all figures, and with Figure 1 if its plan and its folder are given."""
-    from rightarm.lab.draw import svg
-    from rightarm.lab.page import Section, page
+    from rightarm.lab.report.paper import page
 
-    sections = [
-        Section(
-            one.study,
-            one.finding,
-            [sample.cell for sample in one.samples.values()],
-            [svg(panel, f"{one.study.name}-{i}") for i, panel in enumerate(one.finding.panels, start=1)],
-        )
-        for one in done
-    ]
-    extras = [] if figure1 is None else [_figure1(*figure1)]
-    path.write_text(page(title, sections, extras, made), encoding="utf-8")
+    sections = [_section(one) for one in done] + ([] if figure1 is None else [_figure1(*figure1)])
+    path.write_text(page(title, sections, made, quick), encoding="utf-8")
 
 
-def _figure1(plan: first_figure.Plan, folder: Path) -> Extra:
+def _section(one: Reproduced) -> Section:
+    from rightarm.lab.report.paper import Section, size_of
+
+    study, finding = one.study, one.finding
+    return Section(
+        study.name,
+        study.title,
+        study.claim,
+        finding.claims,
+        formula=study.formula,
+        verdict=finding.verdict,
+        holds=finding.holds,
+        panels=finding.panels,
+        remarks=finding.remarks,
+        tables=finding.tables,
+        fits=finding.fits,
+        setting=f"{study.setting} {size_of([sample.cell for sample in one.samples.values()])}",
+    )
+
+
+def _figure1(plan: first_figure.Plan, folder: Path) -> Section:
     """Figure 1 as the page shows it: drawn anew from the outcomes in ``folder``, if they are all there."""
     from rightarm.lab import figure1_plot
-    from rightarm.lab.draw import inline
     from rightarm.lab.figure1_report import claims
-    from rightarm.lab.page import Extra
+    from rightarm.lab.report.paper import Section
 
-    title = "Figure 1: regret against C²"
+    name, title = "figure1", "Figure 1: regret against C²"
     if not folder.exists() or first_figure.rounds_left(plan, folder):
-        return Extra("figure1", title, "Not computed here yet: “rightarm reproduce figure1” does it.", [], [])
+        return Section(name, title, "Not computed here yet: “rightarm reproduce figure1” does it.", [])
     points = first_figure.compute(plan, folder, 1, lambda rounds: None)
-    picture = inline(figure1_plot.figure(points, plan), "figure1", title)
     text = f"T = {plan.horizon:,}, {plan.replications} replications; “rightarm reproduce figure1” has the details."
-    return Extra("figure1", title, text, claims(points, plan), [picture])
+    panels = figure1_plot.panels(points, plan)
+    return Section(name, title, text, claims(points, plan), panels=panels, styles=figure1_plot.DRAWN)

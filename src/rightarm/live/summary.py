@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from rightarm import text
 from rightarm.live.fold import State
 from rightarm.scores.live import MEAN, PULLS
+from rightarm.text import number, wrapped
 
 
 def table(state: State) -> list[dict[str, Any]]:
@@ -42,15 +44,20 @@ def heading(state: State) -> str:
 
 def as_text(state: State) -> str:
     """The table for the eye."""
-    columns = f"{'arm':<20} {'pulls':>10} {'estimate':>10} {'95% interval':>23} {'share':>7} {'probability':>12}"
-    lines = [heading(state), columns]
-    for row in table(state):
-        interval = "" if row["low"] is None else f"{row['low']:.4g} to {row['high']:.4g}"
-        estimate = "" if row["estimate"] is None else f"{row['estimate']:.4g}"
-        name, pulls = shortened(row["arm"], 20), f"{row['pulls']:>10.6g}"
-        numbers = f"{estimate:>10} {interval:>23} {row['share']:>7.3f} {row['probability']:>12.4g}"
-        lines.append(f"{name:<20} {pulls} {numbers}{'  retired' if row['retired'] else ''}")
-    return "\n".join(lines)
+    titles = ["arm", "pulls", "estimate", "95% interval", "share", "probability", ""]
+    lines = [
+        [
+            shortened(row["arm"], 40),
+            number(row["pulls"], 6),
+            number(row["estimate"]),
+            "" if row["low"] is None else f"{number(row['low'])} to {number(row['high'])}",
+            f"{row['share']:.3f}",
+            number(row["probability"]),
+            "retired" if row["retired"] else "",
+        ]
+        for row in table(state)
+    ]
+    return f"{wrapped(heading(state))}\n{text.table(titles, lines)}"
 
 
 def shortened(arm: Hashable, width: int) -> str:
