@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Sequence
 
 MOVED = {
-    "rightarm.arms": "rightarm.live.arms",
+    "rightarm.arms": "rightarm.live.decision",
     "rightarm.bandit": "rightarm.live.bandit",
     "rightarm.bandit_figure": "rightarm.live.figure",
     "rightarm.bandit_state": "rightarm.live.state",
@@ -22,7 +22,7 @@ MOVED = {
     "rightarm.compile": "rightarm.formula.compile",
     "rightarm.confidence": "rightarm.evaluation.confidence",
     "rightarm.elementary": "rightarm.formula.elementary",
-    "rightarm.exports": "rightarm.evaluation.exports",
+    "rightarm.exports": "rightarm.logs.exports",
     "rightarm.policies.compiled": "rightarm.scores.simulated",
     "rightarm.policies.live": "rightarm.scores.live",
     "rightarm.policies.policy": "rightarm.scores.policy",

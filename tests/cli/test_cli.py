@@ -70,6 +70,16 @@ def test_what_is_wrong_is_said(table: Path, arguments: list[str], said: str) -> 
     assert said in done.output
 
 
+def test_logs_are_converted(tmp_path: Path) -> None:
+    lines, packed, again = (tmp_path / name for name in ("log.jsonl", "log.parquet", "again.jsonl"))
+    with ra.LogWriter(lines) as log:
+        log.decision(1, "red", 0.5, round=1, version=0, time=1_700_000_000.0)
+    for source, target in ((lines, packed), (packed, again)):
+        done = CliRunner().invoke(app, ["convert", str(source), str(target)])
+        assert done.exit_code == 0, done.output
+    assert again.read_bytes() == lines.read_bytes()
+
+
 def test_replay_begins_with_the_same_seed_as_the_library(table: Path) -> None:
     frame = ra.read_table(table, arm="item", propensity="p", reward="click")
     done = CliRunner().invoke(app, ["replay", str(table), "--policy", "BoltzmannGumbel(C=0.5)", *COLUMNS])

@@ -1,4 +1,4 @@
-"""``rightarm evaluate`` and ``replay``: other policies on the log of a live bandit."""
+"""``rightarm evaluate``, ``replay`` and ``convert``: what is done with the log of a live bandit."""
 
 from __future__ import annotations
 
@@ -106,3 +106,17 @@ def replay(
     columns = {"arm": arm, "propensity": propensity, "reward": reward}
     options = {"reward_range": reward_range, "missing": missing, "confidence": confidence, "floor": floor}
     _off_policy(evaluation.replay, log, policy, columns, options | {"seed": seed})
+
+
+@app.command()
+def convert(
+    source: Annotated[Path, typer.Argument(help="A log of rightarm.")],
+    target: Annotated[Path, typer.Argument(help="A new file: .jsonl or .parquet.")],
+) -> None:
+    """Write a log of rightarm in another format: JSON lines or Parquet, by the ending of the new file.
+
+    rightarm convert decisions.jsonl decisions.parquet
+    """
+    from rightarm.logs import convert_log
+
+    typer.echo(f"wrote {convert_log(source, target)}")
