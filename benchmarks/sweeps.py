@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import rightarm as ra
 from benchmarks.common import table
 from benchmarks.peers import bernoulli_means
-from rightarm.lab.cells import Cell
-from rightarm.lab.execution import Crew, Timed, executor
-from rightarm.lab.pace import Chunk, Pace
+from rightarm.lab.experiment.cell import Cell
+from rightarm.lab.run.executors import Crew, Timed, executor
+from rightarm.lab.run.chunks import Chunk, Pace
 from rightarm.lab.run import run, seconds_of
 from rightarm.simulation.jobs import Job, Outcome
 

@@ -5,7 +5,8 @@ from rightarm.estimators.catoni import CatoniEstimator
 from rightarm.evaluation import Evaluation, Replay, evaluate, replay
 from rightarm.evaluation.exports import to_obp, to_vw
 from rightarm.formula import Count, NonNegative, Positive, Probability
-from rightarm.lab.loaded import Loaded, load
+from rightarm.lab.results import CellResult, Loaded, load
+from rightarm.lab.run import run
 from rightarm.live.arms import Decision
 from rightarm.live.bandit import Bandit
 from rightarm.logs import LogWriter, read_log, read_table
@@ -72,6 +73,7 @@ __all__ = [
     "Boltzmann",
     "BoltzmannGumbel",
     "CatoniEstimator",
+    "CellResult",
     "Contaminated",
     "Count",
     "Decision",
@@ -118,6 +120,7 @@ __all__ = [
     "read_log",
     "read_table",
     "replay",
+    "run",
     "schedule",
     "simulate",
     "theory",

@@ -20,9 +20,8 @@ except ImportError:
 
 import rightarm
 from rightarm.formula import check_count
-from rightarm.lab.reproduce import Plan
-from rightarm.lab.studies import STUDIES
-from rightarm.lab.study import Study
+from rightarm.lab.paper import STUDIES
+from rightarm.lab.paper.finding import Study
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, help="Multi-armed bandits: Boltzmann exploration done right."
@@ -54,95 +53,72 @@ def _at_least(name: str, least: int) -> Callable[[int | None], int | None]:
 
 Replications = Annotated[
     int | None,
-    typer.Option(callback=_at_least("replications", 2), help="Replications of every point, not the usual number."),
-]
-StudyReplications = Annotated[
-    int | None,
     typer.Option(callback=_at_least("replications", 16), help="Of every simulation; fewer than 16 tell nothing."),
 ]
 Seed = Annotated[int, typer.Option(callback=_at_least("seed", 0), help="The seed.")]
-Workers = Annotated[
-    int | None, typer.Option(callback=_at_least("workers", 1), help="Threads; one per core unless given.")
+FilesSeed = Annotated[
+    int | None, typer.Option(callback=_at_least("seed", 0), help="The seed; the file's own unless given.")
 ]
+Workers = Annotated[
+    int | None,
+    typer.Option(callback=_at_least("workers", 1), help="Threads, or local Dask workers; one per core unless given."),
+]
+Dask = Annotated[str | None, typer.Option(help="A Dask scheduler's address, or 'local' for worker processes here.")]
 Quick = Annotated[bool, typer.Option("--quick", help="A smaller version, for a first look.")]
 
 
 @contextlib.contextmanager
-def _working(title: str, rounds: int) -> Iterator[Callable[[int], None]]:
-    """A progress bar; Ctrl-C ends with a word on how to go on."""
-    from rightarm.simulation.progress import bar
+def _running(dask: str | None, workers: int | None) -> Iterator[None]:
+    """What ends a run is told in a line; Ctrl-C with a word on how to go on."""
+    from rightarm.lab.run import RunError
+    from rightarm.lab.run.executors import check_dask
 
     try:
-        with bar(title, rounds) as on_rounds:
-            yield on_rounds
+        check_dask(dask, workers)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    try:
+        yield
+    except RunError as error:
+        sys.exit(f"rightarm: {error}; what was finished is kept")
     except KeyboardInterrupt:
         typer.echo("stopped; what was finished is kept, and the same command goes on from there", err=True)
         raise typer.Exit(130) from None
+    except (ImportError, ValueError) as error:  # no Dask; a folder of something else
+        sys.exit(f"rightarm: {error}")
 
 
-@reproduce.command()
-def figure1(
-    quick: Annotated[
-        bool, typer.Option("--quick", help="A smaller version: a fifth of the rounds, half the grid.")
-    ] = False,
-    output: Annotated[Path, typer.Option(help="The folder for figure, points and report.")] = Path("results/figure1"),
-    replications: Replications = None,
-    seed: Seed = 2017,
-    workers: Workers = None,
+def _reproduce_one(
+    study: Study,
+    output: Path | None,
+    quick: bool,
+    replications: int | None,
+    seed: int | None,
+    workers: int | None,
+    dask: str | None,
 ) -> None:
-    """Figure 1: mean regret against C², five algorithms, both scenarios. Killed and started again, it goes on."""
-    from rightarm.lab import figure1 as lab
-    from rightarm.lab.figure1_plot import draw
-    from rightarm.lab.figure1_report import claims, report
-    from rightarm.simulation.jobs import available_cores
+    """Reproduce a study, tell what its judge says, and write page and points into the folder of its results."""
+    from rightarm.lab.paper import reproduce as lab
 
-    plan = lab.plan(quick, replications, seed)
-    with _working("Figure 1", lab.rounds_left(plan, output)) as on_rounds:
-        points = lab.compute(plan, output, workers or available_cores(), on_rounds)
-    lab.write_csv(points, output / "figure1.csv")
-    draw(points, plan, output / "figure1.png", output / "figure1.svg")
-    (output / "report.md").write_text(report(points, plan), encoding="utf-8")
-    if plan.smaller:
-        typer.echo(
-            f"A smaller version, T = {plan.horizon:,}; the paper's statements are about T = {lab.PAPER_HORIZON:,}."
-        )
-    for claim in claims(points, plan):
-        typer.echo(f"{'agrees        ' if claim.holds else 'does not agree'}  {claim.statement}: {claim.evidence}.")
-    typer.echo(
-        "\n".join(f"wrote {output / name}" for name in ("figure1.png", "figure1.svg", "figure1.csv", "report.md"))
-    )
-
-
-def _reproduce(name: str, title: str, plans: Sequence[Plan], output: Path, workers: int | None) -> None:
-    """Reproduce some studies, tell their verdicts, and write page and points into ``output``."""
-    from rightarm.lab import reproduce as lab
-    from rightarm.lab.figure1 import plan as figure1_plan
-    from rightarm.simulation.jobs import available_cores
-
-    done = []
-    with _working(name, sum(plan.rounds_left for plan in plans)) as on_rounds:
-        for plan in plans:
-            done.append(lab.reproduce(plan, workers or available_cores(), on_rounds))
-            typer.echo(done[-1].line)
-    page, points = output / f"{name}.html", output / f"{name}.csv"
-    lab.write_csv(done, points)
-    first = plans[0]
-    made = f"rightarm reproduce {name}{' --quick' if first.quick else ''} --seed {first.seed}"
-    shown = (figure1_plan(first.quick, first.replications, first.seed), output / "figure1")
-    lab.write_page(done, page, title, made, shown if name == ALL else None)
-    typer.echo(f"wrote {page}\nwrote {points}")
+    size = lab.Size(output or Path("results") / lab.folder_of(study, quick), quick, replications, seed)
+    with _running(dask, workers):
+        done = lab.reproduce(study, size, workers=workers, dask=dask, progress=True)
+    typer.echo("\n".join([*done.statements, done.line]))
+    typer.echo("\n".join(f"wrote {path}" for path in lab.write([done], study.name, study.title, size)))
 
 
 def _command(study: Study) -> Callable[..., None]:
     def command(
         quick: Quick = False,
-        output: Annotated[Path, typer.Option(help="The folder for page and points.")] = Path("results") / study.name,
-        replications: StudyReplications = None,
-        seed: Seed = 2017,
+        output: Annotated[
+            Path | None, typer.Option(help="The folder for results and page; results/<name> unless given.")
+        ] = None,
+        replications: Replications = None,
+        seed: FilesSeed = None,
         workers: Workers = None,
+        dask: Dask = None,
     ) -> None:
-        plan = Plan(study, output, quick, replications, seed)
-        _reproduce(study.name, study.title, [plan], output, workers)
+        _reproduce_one(study, output, quick, replications, seed, workers, dask)
 
     return command
 
@@ -157,22 +133,29 @@ def everything(
     output: Annotated[Path, typer.Option(help="The folder for page and points; each study has one in it.")] = Path(
         "results"
     ),
-    replications: StudyReplications = None,
-    seed: Seed = 2017,
+    replications: Replications = None,
+    seed: FilesSeed = None,
     workers: Workers = None,
+    dask: Dask = None,
 ) -> None:
-    """All of these on one page (quick: Figure 1 only if it is there). Killed and started again, it goes on."""
-    plans = [Plan(study, output / study.name, quick, replications, seed) for study in STUDIES]
-    if not quick:
-        figure1(False, output / "figure1", replications, seed, workers)
-    _reproduce(ALL, "Boltzmann Exploration Done Right, reproduced", plans, output, workers)
+    """All of these on one page. Killed and started again, it goes on."""
+    from rightarm.lab.paper import reproduce as lab
+
+    done = []
+    with _running(dask, workers):
+        for study in STUDIES:
+            size = lab.Size(output / lab.folder_of(study, quick), quick, replications, seed)
+            done.append(lab.reproduce(study, size, workers=workers, dask=dask, progress=True))
+            typer.echo(done[-1].line)
+    name, whole = f"{ALL}-quick" if quick else ALL, lab.Size(output, quick, replications, seed)
+    paths = lab.write(done, name, "Boltzmann Exploration Done Right, reproduced", whole)
+    typer.echo("\n".join(f"wrote {path}" for path in paths))
 
 
 @app.command()
 def policies(name: Annotated[str | None, typer.Argument(help="Show one of them in full.")] = None) -> None:
     """List the policies, each with its formula and where it comes from."""
-    from rightarm.lab.compare import described
-    from rightarm.lab.expressions import families
+    from rightarm.lab.experiment.catalogue import described, families
     from rightarm.scores.policy import PolicyFamily
 
     known = families(PolicyFamily)
@@ -211,8 +194,8 @@ def compare(
     'RandomProblem(Bernoulli, mean=Uniform(low=[0.0] * 10, high=1.0))'. The bound is about the long run; over a short
     one a policy may well be below it.
     """
-    from rightarm.lab.compare import lai_robbins
-    from rightarm.lab.expressions import read_policy, read_problem
+    from rightarm.lab.experiment.expressions import read_policy, read_problem
+    from rightarm.lab.lower_bound import lai_robbins
 
     if output.suffix not in (".png", ".svg", ".pdf"):
         raise typer.BadParameter(f"output must end in .png, .svg or .pdf, got {output}")
@@ -316,71 +299,40 @@ def report(
 @app.command()
 def run(
     experiment: Annotated[
-        Path, typer.Argument(help="The experiment, a TOML file; or one of the paper's: figure1, ...")
+        Path, typer.Argument(help="The experiment, a TOML file; or one of the paper's: figure1, theorem4, ...")
     ],
     output: Annotated[
         Path | None, typer.Option(help="The folder for results; results/<experiment> if not given.")
     ] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(callback=_at_least("workers", 1), help="Threads, processes or local Dask workers; one per core."),
-    ] = None,
-    processes: Annotated[bool, typer.Option("--processes", help="Processes, not threads.")] = False,
-    dask: Annotated[str | None, typer.Option(help="A Dask scheduler's address, or 'local' for workers here.")] = None,
+    workers: Workers = None,
+    dask: Dask = None,
+    quick: Annotated[bool, typer.Option("--quick", help="The smaller version that the file has.")] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only show the cells and how long they should take.")
     ] = False,
+    processes: Annotated[bool, typer.Option("--processes", hidden=True)] = False,
 ) -> None:
     """Run an experiment. Killed and started again, it goes on.
 
     rightarm run experiment.toml --output results/mine --workers 4
     """
-    from rightarm.lab.experiment import SHIPPED, ExperimentError, read_experiment
+    from rightarm.lab.experiment import ExperimentError, read_experiment
+    from rightarm.lab.paper.finding import shipped
+    from rightarm.lab.run import run_into
+    from rightarm.lab.run.experiments import folder_for
 
-    shipped = SHIPPED / f"{experiment}.toml"
-    if not experiment.exists() and shipped.parent == SHIPPED and shipped.exists():
-        experiment = shipped
-    if processes and dask is not None:
-        raise typer.BadParameter("--processes and --dask exclude each other")
-    if dask not in (None, "local") and workers is not None:
-        raise typer.BadParameter(f"the workers at {dask} are what they are; leave out --workers")
+    if processes:
+        raise typer.BadParameter("--processes is gone; --dask local gives worker processes")
     try:
-        plan = read_experiment(experiment)
+        plan = read_experiment(experiment if experiment.exists() else shipped(str(experiment)) or experiment, quick)
     except ExperimentError as error:
         raise typer.BadParameter(str(error)) from None
-    folder = output or Path("results") / experiment.stem
-    kind = "processes" if processes else "threads" if dask is None else "dask"
+    folder = output or folder_for(plan, quick)
     if dry_run:
         _show_plan(plan.cells, folder, workers)
-    else:
-        _run(plan, folder, kind, workers, dask)
-
-
-def _run(plan: Any, folder: Path, kind: str, workers: int | None, address: str | None) -> None:
-    """Run an experiment into ``folder``, with a bar."""
-    from rightarm.lab import run as lab
-    from rightarm.lab.execution import executor
-    from rightarm.lab.results import Results
-    from rightarm.simulation.progress import watched
-
-    rounds = lab.Rounds()
-    try:
-        with (
-            Results.open(folder, write=True) as results,
-            executor(kind, workers, address, rounds.add) as crew,
-            watched(plan.title or folder.name) as show,
-        ):
-            results.begin(plan.cells, plan.text, plan.title)
-            blocks = lab.run(
-                plan.cells, results, crew, lambda now: show(now.share, now), rounds if kind == "threads" else None
-            )
-    except lab.RunError as error:
-        sys.exit(f"rightarm: {error}; what was finished is kept")
-    except KeyboardInterrupt:
-        typer.echo("stopped; what was finished is kept, and the same command goes on from there", err=True)
-        raise typer.Exit(130) from None
-    except (ImportError, ValueError) as error:  # no Dask; a folder of something else
-        sys.exit(f"rightarm: {error}")
+        return
+    with _running(dask, workers):
+        blocks = run_into(folder, plan, workers=workers, dask=dask, progress=True)
     typer.echo(f"{len(plan.cells)} cells, {blocks} blocks of them played now\nwrote {folder}")
 
 
@@ -390,14 +342,14 @@ def _show_plan(cells: Sequence[Any], folder: Path, workers: int | None) -> None:
     from rightarm.lab.results import Results
     from rightarm.simulation.jobs import available_cores
 
-    if folder.is_dir():
-        with Results.open(folder, write=False) as results:
-            missing = results.missing(cells)
-    else:
-        missing = [(cell, job) for cell in cells for job in cell.blocks()]
     try:
+        if folder.is_dir():
+            with Results.open(folder, write=False) as results:
+                missing = results.missing(cells)
+        else:
+            missing = [(cell, job) for cell in cells for job in cell.blocks()]
         seconds = lab.seconds_of(missing)
-    except lab.RunError as error:
+    except (lab.RunError, ValueError) as error:
         sys.exit(f"rightarm: {error}")
     for cell in cells:
         left = lab.duration(seconds[cell.key]) if cell.key in seconds else "done"
@@ -428,7 +380,7 @@ Floor = Annotated[float | None, typer.Option(help="A propensity that no arm of t
 
 
 def _policy_or_uniform(text: str) -> Any:
-    from rightarm.lab.expressions import read_policy
+    from rightarm.lab.experiment.expressions import read_policy
 
     return text if text == "uniform" else read_policy(text)
 

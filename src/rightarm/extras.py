@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
+
+
+def package_for(name: str, what: str, extra: str | None = None) -> Any:
+    """The package ``name``, or an error that says what needs it and how to get it."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        source = name if extra is None else f"'rightarm[{extra}]'"
+        raise ImportError(f"{what} needs {name}: pip install {source}") from error
 
 
 def polars_for(what: str) -> Any:
     """Polars, or an error that says what needs it and how to get it."""
-    try:
-        import polars
-    except ImportError as error:
-        raise ImportError(f"{what} needs polars: pip install 'rightarm[lab]'") from error
-    return polars
+    return package_for("polars", what, "lab")

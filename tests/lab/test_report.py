@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 
 import rightarm as ra
 from rightarm.cli import app
-from rightarm.lab.cells import Cell
+from rightarm.lab.experiment.cell import Cell
 from rightarm.lab.report import BOUND, report, write_report
 from rightarm.lab.report_charts import MOST_ARMS, SHOWN, share_chart
 from rightarm.lab.report_differences import Finals, difference, number, signed

@@ -12,9 +12,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from rightarm.lab.curve import Curve
-from rightarm.lab.study import Panel
+from rightarm.lab.paper.finding import Panel
 from rightarm.simulation.figure import NORMAL_95, STYLES
+from rightarm.simulation.statistics import Curve
 from rightarm.types import F64
 
 SETTINGS: dict[Any, Any] = {"svg.fonttype": "none", "font.size": 10, "font.family": "sans-serif"}  # text stays text

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from rightarm.lab.figure1 import GAP, SUGGESTED, Plan, Points
+from rightarm.lab.paper.figure1 import SUGGESTED, Plan, Points
 from rightarm.simulation.figure import NORMAL_95
 
 # Okabe and Ito's colours; solid lines for what the paper recommends, broken ones for Boltzmann exploration.
@@ -46,7 +46,7 @@ def figure(points: Points, plan: Plan) -> Figure:
         axes.annotate("uniform choice", (plan.grid[-1], plan.uniform), **where)
         axes.set_xscale("log")
         axes.set_xlim(plan.grid[0], plan.grid[-1])
-        axes.set_ylim(0, 1.05 * GAP * plan.horizon)
+        axes.set_ylim(0, 1.05 * plan.gap * plan.horizon)
         axes.set_xlabel("$C^2$")
         axes.set_title(title)
         axes.grid(alpha=0.25)

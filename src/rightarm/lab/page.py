@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from rightarm.lab.growth import LATER, Fit, short
+from rightarm.lab.experiment import Cell
 from rightarm.lab.markup import STYLE, table
-from rightarm.lab.study import AGREES, CERTAIN, Cell, Claim, Finding, Study
+from rightarm.lab.paper.finding import AGREES, CERTAIN, Claim, Finding, Study
+from rightarm.lab.paper.growth import LATER, Fit, short
 from rightarm.simulation.result import versions
 
 PAPER = "https://arxiv.org/abs/1705.10257"
@@ -33,18 +34,7 @@ class Section:
     pictures: Sequence[str]
 
 
-@dataclass(frozen=True)
-class Extra:
-    """A result from elsewhere that the page shows too: Figure 1."""
-
-    name: str
-    title: str
-    text: str
-    claims: Sequence[Claim]
-    pictures: Sequence[str]
-
-
-def page(title: str, sections: Sequence[Section], extras: Sequence[Extra], made: str) -> str:
+def page(title: str, sections: Sequence[Section], made: str) -> str:
     """The whole page, as HTML that is also well-formed XML."""
     packages = ", ".join(f"{name} {version}" for name, version in versions().items())
     return "\n".join(
@@ -55,10 +45,9 @@ def page(title: str, sections: Sequence[Section], extras: Sequence[Extra], made:
             f"<h1>{escape(title)}</h1>",
             f'<p>The claims of Cesa-Bianchi, Gentile, Lugosi, Neu: <a href="{PAPER}">Boltzmann Exploration Done '
             "Right</a>, NeurIPS 2017, each simulated in its own setting and compared with its bound.</p>",
-            _overview(sections, extras),
+            _overview(sections),
             f'<p class="setting">{READING}</p>',
             *map(_section, sections),
-            *map(_extra, extras),
             f"<footer><p>Made by <code>{escape(made)}</code> with {escape(packages)}.</p></footer>",
             "</body></html>\n",
         ]
@@ -78,19 +67,13 @@ def _text(text: str) -> str:
     return mathematics(escape(powers, quote=False))
 
 
-def _overview(sections: Sequence[Section], extras: Sequence[Extra]) -> str:
-    rows = [[f'<a href="#{s.study.name}">{_text(s.study.title)}</a>', _word(s.finding.holds)] for s in sections] + [
-        [f'<a href="#{x.name}">{_text(x.title)}</a>', _count(x.claims)] for x in extras
-    ]
+def _overview(sections: Sequence[Section]) -> str:
+    rows = [[f'<a href="#{s.study.name}">{_text(s.study.title)}</a>', _word(s.finding.holds)] for s in sections]
     return table(["claim", "verdict"], rows) if len(rows) > 1 else ""
 
 
 def _word(holds: bool) -> str:
     return "holds" if holds else "<strong>does not hold as printed</strong>"
-
-
-def _count(claims: Sequence[Claim]) -> str:
-    return f"{sum(claim.holds for claim in claims)} of {len(claims)} statements agree" if claims else "not at hand"
 
 
 def _section(section: Section) -> str:
@@ -115,14 +98,6 @@ def _section(section: Section) -> str:
             *(["<h3>Growth</h3>", _fits(finding.fits)] if finding.fits else []),
             f'<h3>Setting</h3><p class="setting">{_text(f"{study.setting} {_settings(section.cells)}")}</p></section>',
         ]
-    )
-
-
-def _extra(extra: Extra) -> str:
-    claims = _claims(extra.claims, "agrees") if extra.claims else ""
-    return (
-        f'<section id="{extra.name}"><h2>{_text(extra.title)}</h2><p>{_text(extra.text)}</p>'
-        f'<div class="panels wide">{"".join(extra.pictures)}</div>{claims}</section>'
     )
 
 

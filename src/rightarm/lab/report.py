@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from rightarm.files import write_whole
-from rightarm.lab.compare import Bound, lai_robbins
-from rightarm.lab.loaded import OWN, Loaded, text_of
 from rightarm.lab.loaded_plot import against_of, curve_of, grouped, label_of, numbers_of, problem_of, varied_of
+from rightarm.lab.lower_bound import Bound, lai_robbins
 from rightarm.lab.markup import STYLE, Value, sortable, table
 from rightarm.lab.report_charts import Chart, chart_html, line_chart, share_chart, styles_of
 from rightarm.lab.report_differences import READING, Finals, differences_html, number
 from rightarm.lab.results import PARTS, CellRecord
+from rightarm.lab.results.load import OWN, Loaded, text_of
 from rightarm.problems.random import any_problem_from_specification
 from rightarm.simulation.figure import Curve
 from rightarm.simulation.result import distinct

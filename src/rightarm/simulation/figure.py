@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rightarm.simulation.statistics import mean_and_error
 from rightarm.types import F64, I64
 
 try:
@@ -51,10 +52,8 @@ class Curve:
     @classmethod
     def of(cls, label: str, x: F64 | I64, regret: F64) -> Curve:
         """The curve of regret that was measured, replications × points."""
-        mean = regret.mean(axis=0)
-        if len(regret) == 1:
-            return cls(label, x, mean, np.zeros_like(mean))
-        return cls(label, x, mean, NORMAL_95 * regret.std(axis=0, ddof=1) / np.sqrt(len(regret)))
+        mean, error = mean_and_error(regret)
+        return cls(label, x, mean, NORMAL_95 * np.nan_to_num(error))
 
     @classmethod
     def joined(cls, label: str, points: Sequence[tuple[float, Curve]]) -> Curve:

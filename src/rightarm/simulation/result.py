@@ -22,6 +22,7 @@ from rightarm.problems import Problem
 from rightarm.problems.random import RandomProblem, any_problem_from_specification
 from rightarm.scores.policy import Policy
 from rightarm.simulation.engine import Start
+from rightarm.simulation.statistics import mean_and_error
 from rightarm.types import F64, I64
 
 if TYPE_CHECKING:
@@ -243,10 +244,10 @@ def final_regret(regret: F64) -> dict[str, float]:
     >>> final_regret(np.array([1.0, 2.0, 3.0]))["median"]
     2.0
     """
-    error = regret.std(ddof=1) / np.sqrt(regret.size) if regret.size > 1 else np.nan
+    mean, error = mean_and_error(regret)
     quantiles = np.quantile(regret, list(QUANTILES.values())).tolist()
     return {
-        "regret": float(regret.mean()),
+        "regret": float(mean),
         "standard_error": float(error),
         **dict(zip(QUANTILES, quantiles, strict=True)),
     }
