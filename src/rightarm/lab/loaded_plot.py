@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from rightarm.lab.results.folder import CellRecord
-from rightarm.lab.results.load import Loaded, text_of
+from rightarm.lab.results.reading import Loaded, text_of
 from rightarm.simulation.figure import Curve, Panel, draw
 from rightarm.simulation.result import distinct, parameters_of
 

@@ -20,7 +20,7 @@ from rightarm.lab.markup import STYLE, Value, sortable, table
 from rightarm.lab.report_charts import Chart, chart_html, line_chart, share_chart, styles_of
 from rightarm.lab.report_differences import READING, Finals, differences_html, number
 from rightarm.lab.results import PARTS, CellRecord
-from rightarm.lab.results.load import OWN, Loaded, text_of
+from rightarm.lab.results.reading import OWN, Loaded, text_of
 from rightarm.problems.random import any_problem_from_specification
 from rightarm.simulation.figure import Curve
 from rightarm.simulation.result import distinct

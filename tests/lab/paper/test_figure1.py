@@ -13,15 +13,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rightarm.lab.archive import Archive
+from rightarm.lab.driver import BLOCK
+from rightarm.lab.figure1_report import claims, difference, report
 from typer.testing import CliRunner
 
 import rightarm as ra
 from rightarm.cli import app
 from rightarm.lab import figure1 as lab
-from rightarm.lab.archive import Archive
-from rightarm.lab.driver import BLOCK
 from rightarm.lab.figure1_plot import draw
-from rightarm.lab.figure1_report import claims, difference, report
 
 SMALL = lab.Plan(horizon=2_000, replications=6, grid=(0.001, 0.25, 100.0), seed=5)
 

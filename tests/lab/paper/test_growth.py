@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rightarm.lab.paper.curve import Curve
 from rightarm.lab.paper.growth import LAWS, best, could_be, fit
+from rightarm.simulation.statistics import Curve
 
 T = np.geomspace(1e3, 1e7, 17)
 

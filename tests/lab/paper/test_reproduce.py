@@ -11,13 +11,13 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
+from rightarm.lab.studies import STUDIES
 from typer.testing import CliRunner
 
 from rightarm.cli import app
 from rightarm.lab import figure1
 from rightarm.lab import reproduce as lab
 from rightarm.lab.page import PAPER, mathematics
-from rightarm.lab.studies import STUDIES
 
 COMMAND = ["reproduce", "all", "--quick", "--replications", "16"]
 PROGRAM = [sys.executable, "-c", "from rightarm.cli import main; main()", *COMMAND]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import types
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,6 @@ from typer.testing import CliRunner
 
 import rightarm as ra
 from rightarm.cli import app
-from rightarm.lab import loaded as lab
 from rightarm.lab.experiment.cell import Cell
 from rightarm.lab.results import Results
 from rightarm.simulation.jobs import Outcome
@@ -97,7 +97,7 @@ def test_cells_are_plain_data(tmp_path: Path) -> None:
 
 def test_cells_are_read_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = fill(tmp_path, sweep())
-    monkeypatch.setattr(lab, "BATCH", 50)
+    monkeypatch.setattr("rightarm.lab.results.reading.BATCH", 50)
     parts = ra.load(tmp_path)
     assert len(parts._batches) > 2
     assert parts.frame.equals(whole.frame)
@@ -160,6 +160,51 @@ def test_names_of_any_kind_are_columns(tmp_path: Path) -> None:
     assert loaded.curves()["mean (swept)"][0] == "[0.5, 0.4]"
     assert "seed" in str(loaded).splitlines()[1].split()
     loaded.plot(tmp_path / "seed.svg", against="seed")
+
+
+def test_cells_by_their_names(tmp_path: Path) -> None:
+    loaded = fill(tmp_path, sweep())
+    one = loaded.one(policy="ucb", problem="hard", C=0.5)
+    assert one.index == 5
+    np.testing.assert_array_equal(one.regret, loaded.regret(5))
+    np.testing.assert_array_equal(one.pulls, loaded.pulls(5))
+    np.testing.assert_array_equal(one.means, loaded.means(5))
+    assert one.rounds.tolist() == loaded.rounds(5).tolist() == [1, 10, 100]
+    assert (one.policy, one.problem, one.horizon) == (ra.UCB(C=0.5), PROBLEMS["hard"], 100)
+    np.testing.assert_array_equal(one.curve("x").mean, one.regret.mean(axis=0))
+    assert [cell.value("C") for cell in loaded.where(problem="honest")] == [2.0, 0.5, 1.0, None]
+    assert len(loaded.where(horizon=100, seed=1)) == 8
+    assert [cell.index for cell in loaded] == list(range(8))
+    assert loaded[-1].index == 7
+    with pytest.raises(ValueError, match=r"one\(policy='ucb'\) must name one cell, got 6 of 8"):
+        loaded.one(policy="ucb")
+    with pytest.raises(ValueError, match="the cells have no D; they have problem, policy, C, horizon"):
+        loaded.where(D=1)
+    with pytest.raises(IndexError):
+        loaded[8]
+
+
+def test_curves_say_what_differs(tmp_path: Path) -> None:
+    base = sweep()[0]
+    cells = [replace(base, horizon=T, checkpoints=(1, T), names=(*base.names, ("horizon", T))) for T in (50, 100)]
+    curves = fill(tmp_path, cells).curves()
+    assert curves["horizon"].to_list() == [50, 50, 100, 100]
+    assert curves["round"].to_list() == [1, 50, 1, 100]
+    assert "seed" not in curves.columns
+
+
+def test_pandas_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = fill(tmp_path, sweep())
+    monkeypatch.setitem(sys.modules, "pandas", types.SimpleNamespace(DataFrame=dict))
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert loaded.to_pandas()["C"] == loaded.frame["C"].to_list()
+
+
+def test_one_replication_has_no_standard_error(tmp_path: Path) -> None:
+    loaded = fill(tmp_path, [replace(sweep()[0], replications=1)])
+    row = str(loaded).splitlines()[2].split()
+    assert row[5] == "–"
+    assert "nan" not in str(loaded)
 
 
 def drawn(path: Path) -> str:

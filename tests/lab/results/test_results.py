@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +20,7 @@ import pytest
 
 import rightarm as ra
 from rightarm.lab.experiment.cell import Cell
-from rightarm.lab.results.load import STATISTICS
+from rightarm.lab.results.reading import STATISTICS
 from rightarm.lab.results import Results
 from rightarm.simulation.jobs import Job, Outcome, play_jobs
 from rightarm.types import F64, I64
@@ -67,6 +69,11 @@ def is_right(folder: Path, cells: Sequence[Cell]) -> None:
         np.testing.assert_array_equal(loaded.pulls(i), expected.pulls)
     rows = pl.concat([pl.read_parquet(path.read_bytes()) for path in (folder / "parts").glob("*.parquet")])
     assert not rows.select("key", "replication").is_duplicated().any()
+
+
+def cells_file(folder: Path) -> Path:
+    (path,) = folder.glob("cells-*.parquet")
+    return path
 
 
 @pytest.fixture
@@ -195,7 +202,7 @@ def test_damaged_parts_do_not_count(folder: Path) -> None:
 
 def test_leftovers_of_a_crash_are_removed(folder: Path) -> None:
     fill(folder, [cell()])
-    for place in (folder / "cells.parquet.12ab.new", folder / "parts" / "x.parquet.12ab.new"):
+    for place in (folder / "cells-2-00.parquet.12ab.new", folder / "parts" / "x.parquet.12ab.new"):
         place.write_bytes(b"half")
     assert ra.load(folder).complete
     fill(folder, [cell()])
@@ -204,15 +211,83 @@ def test_leftovers_of_a_crash_are_removed(folder: Path) -> None:
 
 def test_a_damaged_list_of_cells_is_made_anew(folder: Path) -> None:
     fill(folder, [cell()])
-    path = folder / "cells.parquet"
-    for aside in ("cells.parquet.damaged", "cells.parquet.damaged1"):
+    for _ in range(2):
+        path = cells_file(folder)
         path.write_bytes(path.read_bytes()[:-20])
         with pytest.raises(ValueError, match="is damaged; the experiment, run again, makes it anew"):
             ra.load(folder)
-        with pytest.warns(UserWarning, match=f"was renamed to {aside},"):
+        with pytest.warns(UserWarning, match=r"was renamed to cells-1-\w+\.parquet\.damaged1?,"):
             assert fill(folder, [cell()]) == []
-        assert (folder / aside).exists()
+    assert len(list(folder.glob("cells-*.damaged*"))) == 2
     is_right(folder, [cell()])
+
+
+def test_the_list_of_cells_changes_only_when_the_cells_do(folder: Path) -> None:
+    fill(folder, [cell()])
+    first = cells_file(folder)
+    fill(folder, [cell()])
+    assert cells_file(folder) == first
+    fill(folder, [cell(), cell(1.0)])
+    assert cells_file(folder).name.startswith("cells-2-")
+    first.write_bytes(b"what a run that was killed did not remove")
+    is_right(folder, [cell(), cell(1.0)])
+    fill(folder, [cell(2.0)])
+    assert cells_file(folder).name.startswith("cells-3-")
+    is_right(folder, [cell(2.0)])
+
+
+def test_damage_anywhere_is_never_taken_for_results(tmp_path: Path) -> None:
+    """Single bytes changed in copies of a folder: it loads as it was, or as less with a warning, or not at all."""
+    whole, chance = tmp_path / "whole", random.Random(11)
+    fill(whole, [cell(0.5, replications=4), cell(1.0, replications=4)], chunk=1)
+    files = [path for path in sorted(whole.rglob("*")) if path.is_file() and path.name != "lock"]
+    before = ra.load(whole)
+    for number in range(500):
+        copy = tmp_path / str(number)
+        shutil.copytree(whole, copy)
+        victim = copy / files[number % len(files)].relative_to(whole)
+        content = bytearray(victim.read_bytes())
+        content[chance.randrange(len(content))] ^= chance.randrange(1, 256)
+        if chance.random() < 0.2:
+            del content[chance.randrange(len(content)) :]
+        victim.write_bytes(content)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            try:
+                after = ra.load(copy)
+                same_as_before(after, before)
+            except ValueError as error:
+                assert f"{victim.name} is damaged" in str(error)
+                told.append(warnings.WarningMessage(error, UserWarning, "", 0))  # type: ignore[arg-type]
+        assert len(told) == 1
+        assert victim.name in str(told[0].message)
+        if number % 7 == 0:  # which goes round all files
+            with warnings.catch_warnings(action="ignore"):
+                fill(copy, [cell(0.5, replications=4), cell(1.0, replications=4)])
+            is_right(copy, [cell(0.5, replications=4), cell(1.0, replications=4)])
+        shutil.rmtree(copy)
+
+
+def same_as_before(after: ra.Loaded, before: ra.Loaded) -> None:
+    assert [one.names for one in after.cells] == [one.names for one in before.cells]
+    assert (after.title, after.experiment) == (before.title, before.experiment)
+    for i in range(len(before)):
+        assert after.regret(i).shape[0] in (0, 4)
+        if after.finished[i]:
+            np.testing.assert_array_equal(after.regret(i), before.regret(i))
+            np.testing.assert_array_equal(after.pulls(i), before.pulls(i))
+
+
+def test_a_folder_of_version_0_1_0_is_read_and_goes_on(tmp_path: Path) -> None:
+    kept = Path(__file__).parents[2] / "data" / "0.1.0" / "sweep"
+    shutil.copytree(kept, tmp_path / "sweep")
+    before = ra.load(tmp_path / "sweep")
+    assert len(before) == 10
+    assert before.complete
+    with Results.open(tmp_path / "sweep", write=True) as results:
+        results.begin([cell()])
+    assert not (tmp_path / "sweep" / "cells.parquet").exists()
+    assert ra.load(tmp_path / "sweep").finished == [0]
 
 
 def test_parts_of_two_machines_go_together(folder: Path, tmp_path: Path) -> None:
@@ -269,7 +344,7 @@ def test_nothing_acknowledged_is_lost_by_kill_9(folder: Path) -> None:
             if line.endswith("\n") and line != "end\n":
                 key, first, count = line.split()
                 acknowledged += [(key, int(first) + i) for i in range(int(count))]
-        if (folder / "cells.parquet").exists():
+        if list(folder.glob("cells-*.parquet")):
             with Results.open(folder) as results:
                 assert all(results.finished(key, n + 1) > results.finished(key, n) for key, n in acknowledged)
     assert len(set(acknowledged)) == len(acknowledged) > 1000  # nothing was computed twice
@@ -278,14 +353,17 @@ def test_nothing_acknowledged_is_lost_by_kill_9(folder: Path) -> None:
 
 
 FORKING = """
-import os, signal, sys, time
+import os, signal, sys
 from rightarm.lab.results import Results
 results = Results.open(sys.argv[1], write=True)
+ready, tell = os.pipe()
 child = os.fork()
 if child:
+    os.read(ready, 1)  # the child lives, and has let go of what it inherited
     print(child, flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
-time.sleep(60)
+os.write(tell, b"1")
+signal.pause()
 """
 
 
@@ -331,7 +409,7 @@ def test_a_full_disk_leaves_the_results_as_they_were(
             patch.setattr(os, failing, FAILING[failing])
             with pytest.raises(OSError, match=r"No space left on device: .*parts.*\.parquet"):
                 results.put([played(*missing[0])])
-            with pytest.raises(OSError, match=r"No space left on device: .*cells\.parquet"):
+            with pytest.raises(OSError, match=r"No space left on device: .*cells-2-\w+\.parquet"):
                 results.begin([cell(3.0)])
         assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
         assert results.missing(cells) == missing
@@ -373,7 +451,7 @@ def test_a_second_writer_is_refused(folder: Path) -> None:
 def test_folders_that_hold_no_results(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"there is no folder .*nowhere"):
         ra.load(tmp_path / "nowhere")
-    with pytest.raises(ValueError, match=r"is not a folder of results: it has no cells\.parquet"):
+    with pytest.raises(ValueError, match=r"is not a folder of results: it has no cells-\*\.parquet"):
         ra.load(tmp_path)
     pl.DataFrame({"x": [1]}).write_parquet(tmp_path / "cells.parquet", metadata={"rightarm": '{"format": 9}'})
     for write in (False, True):

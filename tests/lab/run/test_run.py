@@ -23,9 +23,9 @@ import pytest
 import rightarm as ra
 from rightarm.lab import execution
 from rightarm.lab.experiment.cell import Cell
-from rightarm.lab.run.executors import ChunkFailed, Crew, ProcessExecutor, Timed, executor, run_chunks
-from rightarm.lab.run.chunks import LEAST, USUAL, Chunk, Kind, Pace, Queue
 from rightarm.lab.run import Progress, RunError, run
+from rightarm.lab.run.chunks import LEAST, USUAL, Chunk, Kind, Pace, Queue
+from rightarm.lab.run.executors import ChunkFailed, Crew, ProcessExecutor, Timed, executor, run_chunks
 from rightarm.lab.run.transport import packed, unpacked
 from rightarm.simulation.jobs import Job, Outcome, play_job
 

@@ -1,11 +1,14 @@
-"""The results of an experiment: a folder that can be killed, filled up and copied, and never lies.
+"""The results of an experiment: a folder that is safe to interrupt, resume and merge, and in which damage is detected.
 
-- ``cells.parquet``: what every key is, and which cells the experiment has now, in their order;
-- ``experiment.toml``: the experiment's file as it is now;
-- ``parts/*.parquet``: what was computed, a row for each replication of a cell, under the cell's key. A part is written
-  whole or not at all, and its name is the hash of its bytes, so that a damaged one is known, and parts of several runs
-  or machines can be put together;
+- ``cells-<n>-<hash>.parquet``: what every key is, which cells the experiment has now, in their order, and the text of
+  its file. Each change writes the next n and removes the one before;
+- ``experiment.toml``: a copy of that text, to be read by people;
+- ``parts/<hash>.parquet``: what was computed, a row for each replication of a cell, under the cell's key;
 - ``lock``: locked by the run that writes.
+
+Files are written whole or not at all. The hash in a name is that of the file's bytes and is checked before anything
+reads them; what is damaged does not count, and the next run makes it anew. Parts of several runs or machines can be put
+together. Version 0.1.0 called the first file ``cells.parquet``, without a hash; it is read as well.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import io
 import itertools
 import json
 import os
+import re
 import threading
 import warnings
 import weakref
@@ -38,7 +42,8 @@ if TYPE_CHECKING:
     import polars
 
 FORMAT = 1
-CELLS, EXPERIMENT, PARTS, LOCK = "cells.parquet", "experiment.toml", "parts", "lock"
+EXPERIMENT, PARTS, LOCK = "experiment.toml", "parts", "lock"
+UNHASHED = "cells.parquet"  # what version 0.1.0 wrote
 PARQUET, DAMAGED = ".parquet", ".damaged"
 Flags = NDArray[np.bool_]
 NONE: Flags = np.zeros(0, bool)
@@ -118,6 +123,7 @@ class Results:
         self.folder, self._lock = folder, lock
         self._threads = threading.Lock()
         self._known, self.title, self.experiment = _read_cells(folder, rename=lock is not None)
+        _compare_copy(folder / EXPERIMENT, self.experiment)
         self._done, self._parts = dict[str, Flags](), dict[str, dict[Path, None]]()
         for path, key, replications in _scan(folder / PARTS, rename=lock is not None):
             self._count(path, key, replications)
@@ -130,8 +136,8 @@ class Results:
         if not write:
             if not folder.is_dir():
                 raise FileNotFoundError(f"there is no folder {folder}")
-            if not (folder / CELLS).exists():
-                raise ValueError(f"{folder} is not a folder of results: it has no {CELLS}")
+            if not _cell_files(folder):
+                raise ValueError(f"{folder} is not a folder of results: it has no cells-*.parquet")
             return cls(folder, None)
         (folder / PARTS).mkdir(parents=True, exist_ok=True)
         lock = exclusive(folder / LOCK, "folder of results", folder)
@@ -174,7 +180,7 @@ class Results:
         note = {"format": FORMAT, "title": title, "experiment": experiment}
         with self._threads:
             self._check_writing()
-            write_whole(self.folder / CELLS, _parquet(frame, metadata={"rightarm": json.dumps(note)}))
+            _write_cells(self.folder, _parquet(frame, metadata={"rightarm": json.dumps(note)}))
             write_whole(self.folder / EXPERIMENT, experiment.encode())
             self._known, self.title, self.experiment = frame, title, experiment
 
@@ -290,24 +296,59 @@ def _record(row: dict[str, Any]) -> CellRecord:
     return CellRecord(**(values | texts | {"means": means}))
 
 
+def _cell_files(folder: Path) -> list[Path]:
+    """The files that say what the cells are, the latest last; there are two only if a run was killed between them."""
+    numbered = {_number(path): path for path in folder.glob(f"cells-*{PARQUET}")}
+    return [path for path in [folder / UNHASHED] if path.exists()] + [numbered[n] for n in sorted(numbered)]
+
+
+def _number(path: Path) -> int:
+    """n of ``cells-<n>-<hash>.parquet``; 0 of any other name."""
+    found = re.fullmatch(r"cells-([0-9]{1,9})-[0-9a-f]{32}", path.stem)
+    return int(found[1]) if found else 0
+
+
+def _write_cells(folder: Path, content: bytes) -> None:
+    """Write the next file of cells, unless the latest is the same, and remove those before it."""
+    before = _cell_files(folder)
+    if before and before[-1].stem.endswith(f"-{_name(content)}"):
+        return
+    number = 1 + max((_number(path) for path in before), default=0)
+    write_whole(folder / f"cells-{number}-{_name(content)}{PARQUET}", content)
+    for path in before:
+        path.unlink()
+
+
 def _read_cells(folder: Path, rename: bool) -> tuple[polars.DataFrame, str, str]:
     """What the cells are, and the experiment's title and text."""
     pl = polars_for("a folder of results")
-    path = folder / CELLS
-    if not path.exists():
-        return pl.DataFrame(schema=_cell_types()), "", ""
-    content = path.read_bytes()
+    nothing = pl.DataFrame(schema=_cell_types()), "", ""
+    if not (files := _cell_files(folder)):
+        return nothing
+    path = files[-1]
     try:
+        content = path.read_bytes()
+    except FileNotFoundError:  # a run has just replaced it
+        return _read_cells(folder, rename)
+    try:
+        if path.name != UNHASHED and not path.stem.endswith(f"-{_name(content)}"):
+            raise ValueError("its bytes are not those that were written")
         note = json.loads(pl.read_parquet_metadata(io.BytesIO(content))["rightarm"])
         frame = pl.read_parquet(io.BytesIO(content))
     except (pl.exceptions.PolarsError, KeyError, OSError, ValueError) as error:
         if not rename:
             raise ValueError(f"{path} is damaged; the experiment, run again, makes it anew: {error}") from None
         _set_aside(path)  # whoever writes says anew what the cells are
-        return pl.DataFrame(schema=_cell_types()), "", ""
+        return nothing
     if note["format"] != FORMAT:
         raise ValueError(f"{path} was written in another format than {FORMAT}; read it with the version that wrote it")
     return frame, note["title"], note["experiment"]
+
+
+def _compare_copy(path: Path, text: str) -> None:
+    """Say so if the copy of the experiment's file for people is another than what was run."""
+    if text and path.exists() and path.read_bytes() != text.encode():
+        warnings.warn(f"{path} is not the file that was run: damaged, or edited since; it does not count", stacklevel=5)
 
 
 # Parts.

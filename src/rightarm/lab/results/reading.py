@@ -1,4 +1,4 @@
-"""What a folder of results holds: a table, curves, arrays and pictures."""
+"""Reading a folder of results: a table, curves, arrays by the names of cells, and pictures."""
 
 from __future__ import annotations
 
