@@ -1,124 +1,32 @@
-"""Figure 1: its plan, its numbers against plain simulation, its files, and that it goes on where it was killed."""
+"""Figure 1: its grid, its sentences judged from numbers, its report and its pictures."""
 
 from __future__ import annotations
 
-import csv
-import os
-import re
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
-from rightarm.lab.archive import Archive
-from rightarm.lab.driver import BLOCK
-from rightarm.lab.figure1_report import claims, difference, report
 from typer.testing import CliRunner
 
 import rightarm as ra
 from rightarm.cli import app
-from rightarm.lab import figure1 as lab
 from rightarm.lab.figure1_plot import draw
+from rightarm.lab.paper import figure1 as lab
+from rightarm.lab.paper.figure1 import PAPERS, STUDY, claims, difference, report
 
-SMALL = lab.Plan(horizon=2_000, replications=6, grid=(0.001, 0.25, 100.0), seed=5)
-
-
-def nothing(rounds: int) -> None:
-    pass
-
-
-def regrets(points: lab.Points) -> dict[tuple[str, str, float], list[float]]:
-    return {cell: point.regret.tolist() for cell, point in points.cells.items()}
+GRID = (0.001, 0.25, 100.0)
 
 
 def test_the_grid_is_the_papers() -> None:
-    plan = lab.full_plan()
-    steps = np.diff(np.log10(plan.grid))
-    assert plan.grid[0] == 0.001
-    assert plan.grid[-1] == 100.0
-    assert 0.25 in plan.grid
+    cells = STUDY.experiment().cells
+    grid = sorted({dict(cell.names)["c2"] for cell in cells})
+    steps = np.diff(np.log10(grid))
+    assert (grid[0], grid[-1], len(grid)) == (0.001, 100.0, 17)
+    assert 0.25 in grid
     assert steps.max() < 1.1 * steps.min()  # even
-    assert plan.horizon == 1_000_000
-    assert plan.replications >= 32
-    assert plan.uniform == pytest.approx(9_000)
-
-
-def test_points_equal_a_plain_simulation(tmp_path: Path) -> None:
-    points = lab.compute(SMALL, tmp_path, 2, nothing)
-    assert len(points.cells) == 2 * 7 * 3
-    problem = ra.Bernoulli([0.51] + [0.5] * 9)
-    corrupted = problem.corrupted(arm=0, rounds=5_000, reward=0.0)
-    expected = {
-        ("a", "BE-log"): ra.simulate(
-            ra.Boltzmann(ra.inverse_log(0.25)), problem, horizon=2_000, replications=6, seed=5
-        ),
-        ("b", "BGE"): ra.simulate(ra.BoltzmannGumbel(C=0.5), corrupted, horizon=2_000, replications=6, seed=5),
-        ("b", "UCB"): ra.simulate(ra.UCB(C=0.5), corrupted, horizon=2_000, replications=6, seed=5),
-    }
-    for (scenario, algorithm), result in expected.items():
-        assert np.array_equal(points.at(scenario, algorithm).regret, result.regret[0, :, -1])
-
-
-def test_more_replications_than_one_job_holds(tmp_path: Path) -> None:
-    plan = lab.Plan(horizon=50, replications=BLOCK + 6, grid=(0.25,), seed=1)
-    result = ra.simulate(ra.UCB(C=0.5), lab.SCENARIOS["a"], horizon=50, replications=BLOCK + 6, seed=1)
-    points = lab.compute(plan, tmp_path, 2, nothing)
-    assert np.array_equal(points.at("a", "UCB").regret, result.regret[0, :, -1])
-
-
-def test_interrupted_it_goes_on_and_gives_the_same(tmp_path: Path) -> None:
-    undisturbed = lab.compute(SMALL, tmp_path / "whole", 1, nothing)
-    total = sum(job.rounds for job in lab.jobs(SMALL))
-    done = 0
-
-    def interrupt(rounds: int) -> None:
-        nonlocal done
-        done += rounds
-        if done > total / 2:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        lab.compute(SMALL, tmp_path / "cut", 1, interrupt)
-    kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "cut" / "cells").glob("*.json")}
-    assert 0 < len(kept) < len(lab.jobs(SMALL))
-    continued = lab.compute(SMALL, tmp_path / "cut", 2, nothing)
-    assert regrets(continued) == regrets(undisturbed)
-    assert {path: path.stat().st_mtime_ns for path in kept} == kept  # nothing finished was computed again
-
-
-def test_killed_it_goes_on(tmp_path: Path) -> None:
-    code = (
-        "from pathlib import Path; from rightarm.lab import figure1 as lab;"
-        "plan = lab.Plan(horizon=100_000, replications=6, grid=(0.001, 0.25, 100.0), seed=5);"
-        f"lab.compute(plan, Path({str(tmp_path)!r}), 2, lambda rounds: None)"
-    )
-    process = subprocess.Popen([sys.executable, "-c", code])
-    while process.poll() is None and len(list(tmp_path.glob("cells/*.json"))) < 5:
-        time.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL, "it ended before it could be killed"
-    plan = lab.Plan(horizon=100_000, replications=6, grid=(0.001, 0.25, 100.0), seed=5)
-    archive = Archive(tmp_path / "cells")
-    finished = [job for job in lab.jobs(plan) if archive.get(job) is not None]
-    assert 5 <= len(finished) < len(lab.jobs(plan))
-    subprocess.run([sys.executable, "-c", code], check=True)
-    assert all(archive.get(job) is not None for job in lab.jobs(plan))
-
-
-def test_an_outcome_belongs_to_all_that_determines_it(tmp_path: Path) -> None:
-    archive = Archive(tmp_path)
-    job = next(iter(lab.jobs(SMALL)))
-    plans = [
-        lab.Plan(2_001, 6, SMALL.grid, 5),
-        lab.Plan(2_000, 7, SMALL.grid, 5),
-        lab.Plan(2_000, 6, SMALL.grid, 6),
-        lab.Plan(2_000, 6, (0.002, 0.25), 5),
-    ]
-    paths = {archive.path(next(iter(lab.jobs(plan)))) for plan in plans}
-    assert len(paths | {archive.path(job)}) == len(plans) + 1
+    assert {cell.horizon for cell in cells} == {lab.PAPER_HORIZON}
+    assert min(cell.replications for cell in cells) >= 32
+    assert set(grid) > {dict(cell.names)["c2"] for cell in STUDY.experiment(quick=True).cells}
 
 
 def point(scenario: str, algorithm: str, c2: float, mean: float, spread: float = 10.0) -> lab.Point:
@@ -129,15 +37,15 @@ def made_up(**means: float) -> lab.Points:
     """Points of a figure in which each algorithm has one mean regret throughout, or another one in (b)."""
     names = {"const": "BE-const", "log": "BE-log", "sqrt": "BE-sqrt"}
     cells = []
-    for algorithm in lab.ALGORITHMS:
+    for algorithm in (*PAPERS, "BGE, location 0", "BGE, location −γ"):
         key = next((short for short, name in names.items() if name == algorithm), algorithm.split(",")[0].lower())
         for scenario in "ab":
             mean = means.get(f"{key}_{scenario}", means.get(key, 9_000.0))
-            cells += [point(scenario, algorithm, c2, mean) for c2 in SMALL.grid]
+            cells += [point(scenario, algorithm, c2, mean) for c2 in GRID]
     return lab.Points(cells)
 
 
-PLAN = lab.Plan(1_000_000, 4, SMALL.grid, 1)
+PLAN = lab.Plan(1_000_000, 4, GRID, 1, (0.0,) + (0.01,) * 9)
 
 
 def test_claims_follow_the_numbers() -> None:
@@ -166,27 +74,6 @@ def test_report_and_pictures(tmp_path: Path) -> None:
     draw(points, PLAN, tmp_path / "figure.png", tmp_path / "figure.svg")
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
     assert "<svg" in (tmp_path / "figure.svg").read_text()
-
-
-def test_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lab, "quick_plan", lambda replications=6, seed=5: lab.Plan(500, replications, SMALL.grid, seed))
-    outcome = CliRunner().invoke(
-        app, ["reproduce", "figure1", "--quick", "--output", str(tmp_path / "new"), "--replications", "3"]
-    )
-    assert outcome.exit_code == 0, outcome.output
-    assert sorted(os.listdir(tmp_path / "new")) == ["cells", "figure1.csv", "figure1.png", "figure1.svg", "report.md"]
-    with (tmp_path / "new" / "figure1.csv").open() as file:
-        rows = list(csv.DictReader(file))
-    assert len(rows) == 2 * 7 * 3
-    assert {row["replications"] for row in rows} == {"3"}
-    assert "500 rounds" in (tmp_path / "new" / "report.md").read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("option", [["--replications", "1"], ["--workers", "0"], ["--seed", "-1"]])
-def test_command_line_refuses(option: list[str]) -> None:
-    outcome = CliRunner().invoke(app, ["reproduce", "figure1", *option])
-    assert outcome.exit_code == 2
-    assert f"got {option[1]}" in re.sub(r"[\s│]+", " ", outcome.output)  # the box may break the line
 
 
 def test_version() -> None:

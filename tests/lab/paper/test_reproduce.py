@@ -1,41 +1,52 @@
-"""From the command to the page: it goes on where it was killed, and the page stands by itself."""
+"""From the command to the page: run and reproduce share a folder, and the page stands by itself."""
 
 from __future__ import annotations
 
+import csv
 import re
-import signal
-import subprocess
-import sys
-import time
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-from rightarm.lab.studies import STUDIES
 from typer.testing import CliRunner
 
+import rightarm as ra
 from rightarm.cli import app
-from rightarm.lab import figure1
-from rightarm.lab import reproduce as lab
+from rightarm.lab.experiment import Experiment, read_experiment
 from rightarm.lab.page import PAPER, mathematics
+from rightarm.lab.paper import STUDIES, finding
+from rightarm.lab.paper.finding import Study
+from rightarm.lab.results import Results
 
 COMMAND = ["reproduce", "all", "--quick", "--replications", "16"]
-PROGRAM = [sys.executable, "-c", "from rightarm.cli import main; main()", *COMMAND]
+
+
+def smaller(path: Path, quick: bool = False) -> Experiment:
+    """Figure 1 with few rounds, which are too many else; all other files as they are."""
+    read = read_experiment(path, quick)
+    if path.stem != "figure1":
+        return read
+    return replace(read, cells=tuple(replace(cell, horizon=2_000, checkpoints=(2_000,)) for cell in read.cells))
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The results of the quick version of everything."""
     folder = tmp_path_factory.mktemp("all")
-    outcome = CliRunner().invoke(app, [*COMMAND, "--output", str(folder)])
-    assert outcome.exit_code == 0, outcome.output
-    for study in STUDIES:
-        assert re.search(rf"^{study.name}: (holds|does not hold as printed): ", outcome.output, re.MULTILINE)
-    return folder
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(finding, "read_experiment", smaller)
+        outcome = CliRunner().invoke(app, [*COMMAND, "--output", str(folder)])
+        assert outcome.exit_code == 0, outcome.output
+        for study in STUDIES:
+            assert re.search(rf"^{study.name}: (holds|does not hold as printed): ", outcome.output, re.MULTILINE)
+        yield folder
 
 
 def test_the_page_is_whole(undisturbed: Path) -> None:
-    text = (undisturbed / "all.html").read_text(encoding="utf-8")
+    text = (undisturbed / "all-quick.html").read_text(encoding="utf-8")
     tree = ElementTree.fromstring(text)  # well-formed
     identifiers = [element.get("id") for element in tree.iter() if element.get("id")]
     assert len(identifiers) == len(set(identifiers))
@@ -49,70 +60,90 @@ def test_the_page_is_whole(undisturbed: Path) -> None:
         assert "16 replications" in words
         assert ("holds: " in words) or ("does not hold as printed: " in words)
     assert text.count("<h3>Growth</h3>") >= 6
-    assert "--seed 2017" in text
+    assert "rightarm reproduce all --quick --replications 16" in text
     assert re.search(r"numpy \d", text)
-    assert "Not computed here yet" in text  # Figure 1
 
 
 def test_the_page_needs_nothing_from_elsewhere(undisturbed: Path) -> None:
-    text = (undisturbed / "all.html").read_text(encoding="utf-8")
+    text = (undisturbed / "all-quick.html").read_text(encoding="utf-8")
     assert re.findall(r"https?://[^\s\"<]+", text) == [PAPER]
     for outside in (" src=", "<link", "@import", "<script", "<iframe", "url(h", "url('"):
         assert outside not in text
 
 
 def test_points(undisturbed: Path) -> None:
-    rows = (undisturbed / "all.csv").read_text(encoding="utf-8").splitlines()
-    points = sum(len(cell.checkpoints) for study in STUDIES for cell in study.cells(True).values())
+    rows = (undisturbed / "all-quick.csv").read_text(encoding="utf-8").splitlines()
+    points = sum(len(cell.checkpoints) for study in STUDIES for cell in study.experiment(quick=True).cells)
     assert len(rows) == points + 1
     assert rows[0].startswith("study,policy,problem,round,replications,mean_regret,")
 
 
-def test_killed_it_goes_on_and_gives_the_same(undisturbed: Path, tmp_path: Path) -> None:
-    process = subprocess.Popen([*PROGRAM, "--output", str(tmp_path)])
-    while process.poll() is None and len(list(tmp_path.glob("*/cells/*.json"))) < 5:
-        time.sleep(0.002)
-    process.send_signal(signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL, "it ended before it could be killed"
-    kept = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*/cells/*.json")}
-    assert not (tmp_path / "all.html").exists()
-    subprocess.run([*PROGRAM, "--output", str(tmp_path)], check=True)
-    assert {path: path.stat().st_mtime_ns for path in kept} == kept  # nothing finished was computed again
-    for name in ("all.csv", "all.html"):
-        assert (tmp_path / name).read_bytes() == (undisturbed / name).read_bytes()
-
-
-def test_interrupted_it_says_how_to_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(*arguments: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(lab, "reproduce", interrupt)
-    outcome = CliRunner().invoke(app, ["reproduce", "theorem3", "--quick", "--output", str(tmp_path)])
-    assert outcome.exit_code == 130
-    assert "the same command goes on from there" in outcome.output
-
-
 @pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.name)
-def test_one_study_shares_its_outcomes_with_all(undisturbed: Path, study: object) -> None:
-    name = study.name  # type: ignore[attr-defined]
-    cells = set((undisturbed / name / "cells").iterdir())
-    command = ["reproduce", name, "--quick", "--replications", "16", "--output", str(undisturbed / name)]
+def test_the_folder_is_that_of_an_experiment(undisturbed: Path, study: Study) -> None:
+    folder = undisturbed / f"{study.name}-quick"
+    parts = set((folder / "parts").iterdir())
+    loaded = ra.load(folder)
+    assert loaded.complete
+    assert loaded.title == study.title
+    command = ["reproduce", study.name, "--quick", "--replications", "16", "--output", str(folder)]
     outcome = CliRunner().invoke(app, command)
     assert outcome.exit_code == 0, outcome.output
-    assert set((undisturbed / name / "cells").iterdir()) == cells
-    assert ElementTree.parse(undisturbed / name / f"{name}.html").getroot().tag == "html"
+    assert len(re.findall(r"^(?:agrees|does not agree) ", outcome.output, re.MULTILINE)) == len(
+        study.judge(loaded).claims
+    )
+    assert set((folder / "parts").iterdir()) == parts  # nothing was computed again
+    assert ElementTree.parse(folder / f"{study.name}.html").getroot().tag == "html"
+    assert str(loaded) + "\n" == CliRunner().invoke(app, ["results", str(folder)]).output
 
 
-def test_figure1_is_shown_if_it_is_at_hand(tmp_path: Path) -> None:
-    plan = figure1.Plan(horizon=200, replications=3, grid=(0.001, 0.25, 100.0), seed=5)
-    lab.write_page([], tmp_path / "without.html", "Title", "made", (plan, tmp_path / "figure1"))
-    assert not (tmp_path / "figure1").exists()
-    assert "Not computed here yet" in (tmp_path / "without.html").read_text(encoding="utf-8")
-    figure1.compute(plan, tmp_path / "figure1", 2, lambda rounds: None)
-    lab.write_page([], tmp_path / "with.html", "Title", "made", (plan, tmp_path / "figure1"))
-    text = (tmp_path / "with.html").read_text(encoding="utf-8")
-    assert len(list(ElementTree.fromstring(text).iter("svg"))) == 1
-    assert "BGE performs notably well" in text
+def test_run_finds_what_reproduce_computed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, ["reproduce", "theorem2", "--quick"])
+    assert done.exit_code == 0, done.output
+    assert "wrote results/theorem2-quick/theorem2.html" in done.output
+    again = CliRunner().invoke(app, ["run", "theorem2", "--quick"])
+    assert "3 cells, 0 blocks of them played now\nwrote results/theorem2-quick" in again.output
+    dry = CliRunner().invoke(app, ["run", "theorem2", "--quick", "--dry-run"])
+    assert "3 cells, 0 blocks and 0 rounds left" in dry.output
+
+
+def test_figure1_has_its_own_files(undisturbed: Path) -> None:
+    folder = undisturbed / "figure1-quick"
+    names = {path.name for path in folder.iterdir()}
+    assert {"figure1.csv", "figure1.png", "figure1.svg", "report.md"} <= names
+    with (folder / "figure1.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 2 * 7 * 9
+    assert {row["replications"] for row in rows} == {"16"}
+    assert "2,000 rounds" in (folder / "report.md").read_text(encoding="utf-8")
+
+
+def test_interrupted_it_says_how_to_go_on_and_gives_the_same(
+    undisturbed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put, kept = Results.put, 0
+
+    def interrupt(results: Results, pieces: Any) -> None:
+        nonlocal kept
+        if kept == 2:
+            raise KeyboardInterrupt
+        kept += 1
+        put(results, pieces)
+
+    command = ["reproduce", "heavy-tails", "--quick", "--replications", "16", "--output", str(tmp_path)]
+    with monkeypatch.context() as patch:
+        patch.setattr(Results, "put", interrupt)
+        outcome = CliRunner().invoke(app, command)
+    assert outcome.exit_code == 130
+    assert "the same command goes on from there" in outcome.output
+    parts = {path: path.stat().st_mtime_ns for path in (tmp_path / "parts").iterdir()}
+    assert len(parts) == 2
+    assert not (tmp_path / "heavy-tails.html").exists()
+    outcome = CliRunner().invoke(app, command)
+    assert outcome.exit_code == 0, outcome.output
+    assert {path: path.stat().st_mtime_ns for path in parts} == parts  # nothing finished was computed again
+    for name in ("heavy-tails.csv", "heavy-tails.html"):
+        assert (tmp_path / name).read_bytes() == (undisturbed / "heavy-tails-quick" / name).read_bytes()
 
 
 def test_mathematics() -> None:
