@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -58,13 +59,37 @@ def test_the_papers_experiments_are_known_by_name(two: Path) -> None:
     done = CliRunner().invoke(app, ["run", "theorem2", "--dry-run"])
     assert done.exit_code == 0, done.output
     assert "rounds left: about" in done.output
+    unknown = CliRunner().invoke(app, ["run", "theorem1"], env={"COLUMNS": "400"})
+    assert unknown.exit_code == 2
+    assert "theorem1: cannot be read" in unknown.output
+
+
+def test_from_python(two: Path) -> None:
+    loaded = ra.run(two, workers=2)
+    assert loaded.folder == Path("results/two")
+    assert loaded.complete
+    expected = ra.simulate(ra.UCB(C=1.0), ra.Bernoulli([0.6, 0.5]), horizon=200, replications=40, seed=0)
+    np.testing.assert_array_equal(loaded.one(C=1.0).regret, expected.regret[0])
+    parts = set(Path("results/two/parts").iterdir())
+    assert ra.run(str(two), output="results/two", progress=True).complete
+    assert set(Path("results/two/parts").iterdir()) == parts
+    two.write_text(TWO + "[quick]\nhorizon = 50\n")
+    assert ra.run(two, quick=True).cells[0].horizon == 50
+    assert Path("results/two-quick").is_dir()
+    with pytest.raises(ValueError, match="dask must be 'local' or the address of a scheduler"):
+        ra.run(two, dask="loca")
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--processes", "--dask", "local"], "--processes and --dask exclude each other"),
-        (["--dask", "tcp://localhost:1", "--workers", "2"], "are what they are; leave out --workers"),
+        (["--processes"], "--processes is gone; --dask local gives worker processes"),
+        (["--dask", "loca"], "dask must be 'local' or the address of a scheduler, as tcp://10.0.0.1:8786, got 'loca'"),
+        (
+            ["--dask", "tcp://localhost:1", "--workers", "2"],
+            "workers must be left out, the scheduler at tcp://localhost",
+        ),
+        (["--quick"], "quick: is missing; a file that can be run quickly has a table [quick]"),
     ],
 )
 def test_what_is_wrong_is_said(two: Path, arguments: list[str], said: str) -> None:

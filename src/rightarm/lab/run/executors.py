@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import re
 import socket
 import threading
@@ -35,6 +36,7 @@ RECONNECT = 60.0  # seconds for which a scheduler that went away is waited for
 MISTAKES = (ArithmeticError, AttributeError, LookupError, NameError, TypeError, ValueError)
 LOCAL = "local"  # Dask workers that are started here
 Call = tuple[Any, ...]  # a function and its arguments
+logger = logging.getLogger(__name__)
 
 
 class Timed(NamedTuple):
@@ -91,9 +93,12 @@ def play_chunk(
     return played
 
 
-def play_packed(chunk: Packed) -> list[Timed]:
-    """The same for a chunk that came from another process."""
-    return play_chunk(unpacked(chunk))
+def play_packed(chunk: Packed) -> list[Timed] | JobFailed:
+    """The same for a chunk that came from another process; an error is returned, since Dask would log it at length."""
+    try:
+        return play_chunk(unpacked(chunk))
+    except JobFailed as error:
+        return error
 
 
 # In the client.
@@ -116,7 +121,7 @@ def run_chunks(
     chunk's own; it is not played again, and the run ends.
     """
     source, again, losses = iter(chunks), deque[Chunk](), Counter[Chunk]()
-    pending: dict[Future[list[Timed]], tuple[Chunk, Executor]] = {}
+    pending: dict[Future[list[Timed] | JobFailed], tuple[Chunk, Executor]] = {}
     executor = make_executor()
 
     def next_chunk() -> Chunk | None:
@@ -136,14 +141,14 @@ def run_chunks(
                 return
             for future in wait(pending, timeout=TICK, return_when=FIRST_COMPLETED).done:
                 chunk, used = pending.pop(future)
-                error = CancelledError() if future.cancelled() else future.exception()
-                if error is None:
-                    on_done(chunk, future.result())
+                result = _result(future)
+                if not isinstance(result, BaseException):
+                    on_done(chunk, result)
                     continue
-                _fail_unless_lost(chunk, error, lost)
+                _fail_unless_lost(chunk, result, lost)
                 losses[chunk] += 1
                 if losses[chunk] == PATIENCE:
-                    raise ChunkFailed(chunk.jobs, _lost_for_good(error), lost=True) from error
+                    raise ChunkFailed(chunk.jobs, _lost_for_good(result), lost=True) from result
                 again.append(chunk)
                 if used is executor:
                     executor = make_executor()
@@ -151,6 +156,11 @@ def run_chunks(
     finally:
         for future in pending:
             future.cancel()
+
+
+def _result(future: Future[list[Timed] | JobFailed]) -> list[Timed] | BaseException:
+    """What a chunk gave, or the error that it ended with."""
+    return CancelledError() if future.cancelled() else future.exception() or future.result()
 
 
 def _fail_unless_lost(chunk: Chunk, error: BaseException, lost: tuple[type[BaseException], ...]) -> None:
@@ -252,16 +262,29 @@ def dask_at(address: str) -> Iterator[Crew]:
     from distributed.client import ClosedClientError
     from distributed.scheduler import KilledWorker
 
-    scheduler = _Scheduler(address)
+    with _no_tracebacks():
+        scheduler = _Scheduler(address)
+        try:
+            yield Crew(
+                scheduler.executor,
+                lambda chunk: (play_packed, packed(chunk.jobs)),
+                scheduler.workers,
+                (BrokenExecutor, CancelledError, OSError, KilledWorker, ClosedClientError),
+            )
+        finally:
+            scheduler.close()
+
+
+@contextlib.contextmanager
+def _no_tracebacks() -> Iterator[None]:
+    """Keep Dask's client from logging a lost connection as an error with a traceback; we tell of it in a line."""
+    client = logging.getLogger("distributed.client")
+    before = client.level
+    client.setLevel(logging.CRITICAL)
     try:
-        yield Crew(
-            scheduler.executor,
-            lambda chunk: (play_packed, packed(chunk.jobs)),
-            scheduler.workers,
-            (BrokenExecutor, CancelledError, OSError, KilledWorker, ClosedClientError),
-        )
+        yield
     finally:
-        scheduler.close()
+        client.setLevel(before)
 
 
 class _Scheduler:
@@ -284,6 +307,7 @@ class _Scheduler:
     def executor(self) -> Executor:
         """An executor over a connection that stands."""
         if self._client.status != "running":
+            logger.warning("the Dask scheduler at %s went away; waiting %.0f s for it", self.address, RECONNECT)
             self.close()
             self._connect(RECONNECT)
         made: Executor = self._client.get_executor(pure=False)

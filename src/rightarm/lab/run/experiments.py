@@ -63,8 +63,8 @@ def run_into(
     check_dask(dask, workers)
     rounds = Rounds()
     with (
-        Results.open(folder, write=True) as results,
         crew(workers, dask, rounds.add) as players,
+        Results.open(folder, write=True) as results,
         _shown(progress, experiment.title or folder.name) as show,
     ):
         results.begin(experiment.cells, experiment.text, experiment.title)
