@@ -55,7 +55,7 @@ from rightarm.problems import (
     Uniform,
     problem,
 )
-from rightarm.simulation import RandomProblem, Result, simulate
+from rightarm.simulation import RandomProblem, Result, ResultsByProblem, simulate
 
 __version__ = "0.1.0"
 
@@ -99,6 +99,7 @@ __all__ = [
     "RandomProblem",
     "Replay",
     "Result",
+    "ResultsByProblem",
     "RobustUCB",
     "Schedule",
     "SoftMix",

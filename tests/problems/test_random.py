@@ -50,7 +50,8 @@ POLICIES = [ra.BoltzmannGumbel(C=0.5), ra.UCB(C=0.5), ra.Boltzmann(ra.glie()), c
 
 
 def simulated(problem: Any, **changes: Any) -> ra.Result:
-    return ra.simulate(POLICIES, problem, **{"horizon": 300, "replications": 40, "seed": SEED} | changes)
+    result: ra.Result = ra.simulate(POLICIES, problem, **{"horizon": 300, "replications": 40, "seed": SEED} | changes)
+    return result
 
 
 # What is drawn.

@@ -8,7 +8,7 @@ import json
 import os
 import platform
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -236,6 +236,39 @@ class Result:
         regret, pulls = (frame[name].to_numpy().reshape(shape) for name in ("regret", "pulls"))
         drawn_means = frame["means"].to_numpy()[: shape[1]] if "means" in frame.columns else None
         return cls(labels, rounds, regret, pulls, content, drawn_means)
+
+
+class ResultsByProblem(Mapping[str, Result]):
+    """The results of a simulation over several problems, by the problems' names and in their order."""
+
+    def __init__(self, results: Mapping[str, Result]) -> None:
+        self._results = dict(results)
+
+    def __getitem__(self, name: str) -> Result:
+        if name not in self._results:
+            raise KeyError(f"there is no problem {name!r}; there are {', '.join(self._results)}")
+        return self._results[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._results)
+
+    def __len__(self) -> int:
+        return len(self._results)
+
+    def summary(self) -> polars.DataFrame:
+        """`Result.summary` of all, with the problem as the first column."""
+        pl = polars_for("summary()")
+        frames = [
+            result.summary().select(pl.lit(name).alias("problem"), pl.all()) for name, result in self._results.items()
+        ]
+        frame: polars.DataFrame = pl.concat(frames)
+        return frame
+
+    def __str__(self) -> str:
+        return "\n\n".join(str(result) for result in self._results.values())
+
+    def __repr__(self) -> str:
+        return f"<ResultsByProblem: {', '.join(self._results)}>"
 
 
 def final_regret(regret: F64) -> dict[str, float]:

@@ -62,11 +62,10 @@ BY_NAME = {study.name: study for study in STUDIES}
 
 
 def exact(cell: Cell, T: F64) -> F64:
-    eta = {"η = 1/Δ": lambda t: 4 + 0 * t, "η = √(log t)/Δ": lambda t: 4 * np.sqrt(np.log(t))}
-    rate = eta.get(named(cell, "policy"), lambda t: 4 * np.log(t))
     t = np.arange(3, T[-1] + 1)
-    total: F64 = 0.25 * np.cumsum(1 / (1 + np.exp(0.25 * rate(t))))
-    return total[T.astype(int) - 3]
+    rates = {"η = 1/Δ": 4 + 0 * t, "η = √(log t)/Δ": 4 * np.sqrt(np.log(t)), "η = (log t)/Δ": 4 * np.log(t)}
+    total: F64 = 0.25 * np.cumsum(1 / (1 + np.exp(0.25 * rates[named(cell, "policy")])))
+    return np.asarray(total[T.astype(int) - 3])
 
 
 def stuck_as_computed(cell: Cell) -> I64:

@@ -1,4 +1,4 @@
-"""The tables of an experiment file that describe policies and problems, as sweeps of them."""
+"""Policies and problems as an experiment file describes them, with every value that is swept."""
 
 from __future__ import annotations
 

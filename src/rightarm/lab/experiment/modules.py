@@ -1,4 +1,4 @@
-"""Users' own policies and problems, found as `module:name` beside the experiment file or in the current folder."""
+"""Users' modules: what an experiment file calls `module:name`, looked for beside the file and in the current folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long blocks take, from a short calibration and from those that were played, and chunks of some seconds."""
+"""Chunks: blocks packed into pieces of about two seconds, by a calibration that is corrected by what is played."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _work(job: Job) -> int:
 
 @dataclass
 class Kind:
-    """What is known of the blocks of one kind: seconds for each, seconds per unit of work, and how true that was."""
+    """What is known of blocks of one kind: seconds for each, seconds per unit of work, and actual over predicted time."""
 
     fixed: float
     per_work: float

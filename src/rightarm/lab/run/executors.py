@@ -251,6 +251,7 @@ def dask_local(workers: int) -> Iterator[Crew]:
         host="127.0.0.1",
         dashboard_address=None,
         memory_limit=0,  # ours need little, and Dask's guess would stop them on a busy machine
+        silence_logs=logging.ERROR,  # that a worker is ended in the middle of a chunk is no news
     )
     with cluster, dask_at(cluster.scheduler_address) as crew:
         yield crew
