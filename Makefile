@@ -13,7 +13,7 @@ reproduce: .venv/ready  ## every claim of the paper against simulation, on one p
 	$(BIN)/rightarm reproduce all
 
 quick: .venv/ready  ## a smaller Figure 1 in half a minute, into results/figure1-quick
-	$(BIN)/rightarm reproduce figure1 --quick --output results/figure1-quick
+	$(BIN)/rightarm reproduce figure1 --quick
 
 test: check  ## all checks and tests but the slow ones
 	$(BIN)/pytest

@@ -46,7 +46,7 @@ def _work(job: Job) -> int:
 
 @dataclass
 class Kind:
-    """What is known of blocks of one kind: seconds for each, seconds per unit of work, and actual over predicted time."""
+    """What is known of one kind of block: seconds for each, seconds per unit of work, actual over predicted time."""
 
     fixed: float
     per_work: float
@@ -75,9 +75,10 @@ def calibrated(job: Job) -> Kind:
 
 
 def _seconds(job: Job, rounds: int) -> float:
-    start = time.perf_counter()
+    """Seconds of a core, so that other work on this machine does not count."""
+    start = time.thread_time()
     play_job(replace(job, checkpoints=(job.start.rounds + rounds,)), threading.Event(), lambda rounds: None)
-    return time.perf_counter() - start
+    return time.thread_time() - start
 
 
 class Pace:
