@@ -1,4 +1,4 @@
-"""`rightarm evaluate` and `rightarm replay`."""
+"""`rightarm evaluate` and `rightarm replay`; and how commands end that cannot go on."""
 
 from __future__ import annotations
 
@@ -66,3 +66,48 @@ def test_what_is_wrong_is_said(table: Path, arguments: list[str], said: str) -> 
     done = CliRunner().invoke(app, ["evaluate", str(table), *COLUMNS, *arguments], env={"COLUMNS": "400"})
     assert done.exit_code == 2
     assert said in done.output
+
+
+def test_replay_begins_with_the_same_seed_as_the_library(table: Path) -> None:
+    frame = ra.read_table(table, arm="item", propensity="p", reward="click")
+    done = CliRunner().invoke(app, ["replay", str(table), "--policy", "BoltzmannGumbel(C=0.5)", *COLUMNS])
+    assert str(ra.replay(frame, ra.BoltzmannGumbel(C=0.5))) in done.output
+    assert str(ra.replay(frame, ra.BoltzmannGumbel(C=0.5), seed=2017)) not in done.output
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["results", "nowhere"],
+        ["plot", "nowhere"],
+        ["report", "nowhere"],
+        ["run", "nowhere.toml"],
+        ["evaluate", "nowhere.csv", "--policy", "uniform"],
+        ["replay", "nowhere.jsonl", "--policy", "uniform"],
+        ["compare", "Nobody"],
+        ["policies", "Nobody"],
+        ["problems", "Nobody"],
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_what_is_wrong_is_one_line(arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 2
+    (line,) = done.output.splitlines()
+    assert line.startswith("rightarm: ")
+    assert "nowhere" in line or "Nobody" in line
+
+
+def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    done = CliRunner().invoke(app, ["compare", "UCB1", "--output", str(tmp_path / "file" / "regret.png")])
+    assert done.exit_code == 1
+    (line,) = done.output.splitlines()
+    assert line.startswith("rightarm: ")
+
+
+def test_all_shipped_experiments_are_named() -> None:
+    text = CliRunner().invoke(app, ["run", "--help"], env={"COLUMNS": "200"}).output
+    for name in ("figure1", "proposition1", "theorem2", "theorem6", "corollary1", "heavy-tails"):
+        assert name in text

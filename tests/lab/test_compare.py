@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import math
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +13,10 @@ from typer.testing import CliRunner
 
 import rightarm as ra
 from rightarm.cli import app
-from rightarm.lab.experiment.catalogue import described, families
+from rightarm.lab.experiment.catalogue import families
 from rightarm.lab.experiment.expressions import read_policy, read_problem
 from rightarm.lab.lower_bound import lai_robbins
+from rightarm.problems import ProblemFamily
 from rightarm.scores.policy import PolicyFamily
 
 POLICIES = {
@@ -87,11 +90,12 @@ def test_wrong_text_is_refused_and_nothing_is_run(text: str) -> None:
 
 
 def test_every_policy_is_listed_with_formula_and_reference() -> None:
-    output = CliRunner().invoke(app, ["policies"]).output
+    output = CliRunner().invoke(app, ["policies"], env={"COLUMNS": "200"}).output
     public = {name for name in ra.__all__ if isinstance(getattr(ra, name), PolicyFamily)}
     assert set(families(PolicyFamily)) == public
     for name in public:
-        signature, sentence, formula, reference = described(getattr(ra, name))
+        signature, sentence, formula, *rest = (inspect.getdoc(getattr(ra, name)) or "").split("\n\n")
+        reference = " ".join(paragraph for paragraph in rest if not paragraph.startswith(">>>"))
         assert signature.startswith(f"{name}(")
         assert sentence.endswith(".")
         assert "\n" not in sentence
@@ -99,24 +103,84 @@ def test_every_policy_is_listed_with_formula_and_reference() -> None:
         assert any(character.isdigit() for character in reference) or "paper" in reference, name  # a year
         assert f"{name}(" in output
         assert formula.splitlines()[0] in output
+        assert " ".join(reference.split()) in " ".join(output.split())
+    assert ">>>" not in output
 
 
-def test_one_policy_is_shown_in_full() -> None:
-    assert ">>> ra.KLUCB()" in CliRunner().invoke(app, ["policies", "KLUCB"]).output
-    wrong = CliRunner().invoke(app, ["policies", "KLUBC"])
-    assert wrong.exit_code == 2
-    assert "KLUBC" in wrong.output
+@pytest.mark.parametrize("command", ["policies", "problems"])
+def test_lists_fit_into_the_terminal(command: str) -> None:
+    output = CliRunner().invoke(app, [command], env={"COLUMNS": "70"}).output
+    long = [line for line in output.splitlines() if len(line) > 70 and line.startswith(" ")]
+    assert long == []
 
 
-def test_compare_runs_and_draws(tmp_path: Path) -> None:
+def test_every_problem_is_listed() -> None:
+    output = CliRunner().invoke(app, ["problems"]).output
+    public = {name for name in ra.__all__ if isinstance(getattr(ra, name), ProblemFamily)}
+    for name in {*public, "RandomProblem"}:
+        assert f"\n{name}(" in f"\n{output}"
+    assert ">>> Gaussian(" in CliRunner().invoke(app, ["problems", "Gaussian"]).output
+
+
+@pytest.mark.parametrize(
+    ("command", "right", "wrong"), [("policies", "KLUCB", "KLUBC"), ("problems", "Pareto", "Parteo")]
+)
+def test_one_is_shown_in_full(command: str, right: str, wrong: str) -> None:
+    assert f"{right}(" in CliRunner().invoke(app, [command, right]).output
+    assert ">>>" in CliRunner().invoke(app, [command, right]).output
+    done = CliRunner().invoke(app, [command, wrong])
+    assert done.exit_code == 2
+    assert wrong in done.output
+    assert "Traceback" not in done.output
+
+
+def test_compare_runs_and_draws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     picture = tmp_path / "regret.svg"
-    few = ["--horizon", "500", "--replications", "3", "--seed", "7", "--output", str(picture)]
+    few = ["--horizon", "5e2", "--replications", "3", "--seed", "7", "--output", str(picture)]
     done = CliRunner().invoke(app, ["compare", "UCB(C=0.5)", "KLUCB", "--problem", "Bernoulli([0.9, 0.5])", *few])
     assert done.exit_code == 0, done.output
     result = ra.simulate([ra.UCB(C=0.5), ra.KLUCB()], ra.Bernoulli([0.9, 0.5]), horizon=500, replications=3, seed=7)
     assert str(result) in done.output
-    assert f"{0.4 / float(ra.theory.bernoulli_divergence(0.5, 0.9)):.4g} log T" in done.output
+    assert f"{0.4 / float(ra.theory.bernoulli_divergence(0.5, 0.9)):.4g} log T" in " ".join(done.output.split())
     assert "Lai" in picture.read_text()
+    assert max(map(len, done.stdout.splitlines())) <= max(80, len(f"wrote {picture}"))
+
+
+def test_policies_and_problems_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my_formulas.py").write_text(
+        "import rightarm as ra\n\n"
+        "@ra.policy\ndef Eager(pulls, mean, *, bonus=1.0):\n    return mean + bonus / pulls\n\n"
+        "calm = Eager(bonus=0.25)\n\n"
+        "world = ra.Bernoulli([0.9, 0.5])\n"
+    )
+    try:
+        assert str(read_policy("my_formulas:Eager(bonus=2)")) == "Eager(bonus=2)"
+        assert str(read_policy("my_formulas:calm")) == "Eager(bonus=0.25)"
+        assert str(read_policy("my_formulas:Eager")) == "Eager()"
+        assert read_problem("my_formulas:world") == ra.Bernoulli([0.9, 0.5])
+        few = ["--horizon", "50", "--replications", "2"]
+        done = CliRunner().invoke(app, ["compare", "my_formulas:calm", "--problem", "my_formulas:world", *few])
+        assert done.exit_code == 0, done.output
+        assert "Eager(bonus=0.25)" in done.output
+        lost = CliRunner().invoke(app, ["compare", "my_formulas:Nobody", *few])
+        assert lost.exit_code == 2
+        assert "the module my_formulas has no Nobody" in lost.output
+    finally:
+        sys.modules.pop("my_formulas", None)
+    missing = CliRunner().invoke(app, ["compare", "no_such_module:Nobody"])
+    assert missing.exit_code == 1
+    assert missing.output == "rightarm: No module named 'no_such_module'\n"
+
+
+def test_ctrl_c_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def interrupt(*arguments: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ra, "simulate", interrupt)
+    done = CliRunner().invoke(app, ["compare", "UCB1", "--output", str(tmp_path / "x.png")])
+    assert (done.exit_code, done.output) == (130, "rightarm: stopped\n")
 
 
 @pytest.mark.parametrize(
@@ -125,6 +189,8 @@ def test_compare_runs_and_draws(tmp_path: Path) -> None:
         (["UCB(C=-1)"], "C must be positive, got -1.0"),
         (["UCB1", "--problem", "Bernoulli([1.5])"], "must be between 0 and 1, got 1.5"),
         (["UCB1", "--horizon", "0"], "horizon must be a whole number of at least 1, got 0"),
+        (["UCB1", "--horizon", "1.5"], "horizon must be a whole number of at least 1, got 1.5"),
+        (["UCB1", "--horizon", "ten"], "horizon must be a whole number of at least 1, got ten"),
         (["UCB1", "UCB1"], "policies must differ"),
         (["UCB1", "--output", "regret.bmp"], "output must end in"),
     ],

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +17,14 @@ from plotly.offline import get_plotlyjs
 from typer.testing import CliRunner
 
 import rightarm as ra
+from pages import Page
 from rightarm.cli import app
-from rightarm.lab.experiment.cell import Cell
-from rightarm.lab.report import BOUND, report, write_report
-from rightarm.lab.report_charts import MOST_ARMS, SHOWN, share_chart
-from rightarm.lab.report_differences import Finals, difference, number, signed
+from rightarm.lab.experiment import Cell
+from rightarm.lab.report import report, write_report
+from rightarm.lab.report.charts import MOST_ARMS, SHOWN, share_chart
+from rightarm.lab.report.differences import Finals, difference
+from rightarm.lab.report.experiment import BOUND
+from rightarm.lab.report.pages import HERE
 from rightarm.lab.results import Results
 from rightarm.simulation.jobs import Outcome
 
@@ -50,36 +51,6 @@ def fill(folder: Path, cells: Sequence[Cell], blocks: int | None = None, title: 
             pulls = luck.multinomial(own.horizon, [1 / own.problem.arms] * own.problem.arms, job.replications)
             results.put([(own, job, Outcome(regret, pulls))])
     return ra.load(folder)
-
-
-class Page(HTMLParser):
-    """The page as a browser reads it: tags, texts, scripts and data."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.words, self.scripts, self.figures = "", list[str](), list[dict[str, Any]]()
-        self._inside = ""
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-        self._inside = f"{tag} {dict(attrs).get('type') or ''}".strip()
-
-    def handle_endtag(self, tag: str) -> None:
-        self._inside = ""
-
-    def handle_data(self, data: str) -> None:
-        if self._inside == "script application/json":
-            self.figures.append(json.loads(data))
-        elif self._inside == "script":
-            self.scripts.append(data)
-        elif self._inside != "style":
-            self.words += data
-
-    def count(self, tag: str) -> int:
-        return sum(own == tag for own, _ in self.tags)
 
 
 def names(figure: dict[str, Any], visible: bool | None = None) -> list[str]:
@@ -109,14 +80,12 @@ def test_the_page_has_everything(tmp_path: Path) -> None:
         BOUND,
     ]
     assert names(against) == ["ucb", "thompson"]
-    assert against["data"][0]["x"] == [0.5, 1, 2]
+    assert against["data"][1]["x"] == [0.5, 1, 2]
     assert names(shares) == ["arm 1 (mean 0.6)", "arm 0 (mean 0.4)"]
     for figure in page.figures:
         go.Figure(figure)  # plotly knows every property
-    identifiers = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
-    assert len(identifiers) == len(set(identifiers))
-    targets = {(attributes["href"] or "")[1:] for tag, attributes in page.tags if tag == "a"}
-    assert targets <= set(identifiers)
+    assert len(page.identifiers) == len(set(page.identifiers))
+    assert {target[1:] for target in page.targets} <= set(page.identifiers)
     assert report(ra.load(tmp_path)) == text  # the same again
 
 
@@ -130,6 +99,43 @@ def test_the_curves_are_the_results(tmp_path: Path) -> None:
     assert line["customdata"] == pytest.approx(half, rel=1e-4)
     assert band["x"] == [1, 10, 100, 100, 10, 1]
     assert band["y"][:3] == pytest.approx(regret.mean(axis=0) + half, rel=1e-4)
+
+
+def test_a_sweep_has_the_same_bands_and_its_numbers_do_not_collide(tmp_path: Path) -> None:
+    values = (0.05, 0.1, 0.2, 0.21, 0.22, 0.25, 0.5, 1.0, 2.0)
+    loaded = fill(tmp_path, [cell(ra.UCB(C=C), "ucb", C=C) for C in values])
+    band, line = Page(report(loaded)).figures[1]["data"]
+    ends = [loaded.regret(i)[:, -1] for i in range(len(values))]
+    half = np.array([1.96 * own.std(ddof=1) / np.sqrt(own.size) for own in ends])
+    mean = np.array([own.mean() for own in ends])
+    assert line["y"] == pytest.approx(mean, rel=1e-4)
+    assert band["y"] == pytest.approx([*(mean + half), *(mean - half)[::-1]], rel=1e-4)
+    axis = Page(report(loaded)).figures[1]["layout"]["xaxis"]
+    assert axis["type"] == "log"
+    assert axis["tickvals"] == [0.05, 0.1, 0.2, 0.5, 1.0, 2.0]
+    assert axis["ticktext"] == ["0.05", "0.1", "0.2", "0.5", "1", "2"]
+
+
+def test_shares_are_of_the_best_cell_of_each_policy(tmp_path: Path) -> None:
+    loaded = fill(tmp_path, sweep())
+    shares = Page(report(loaded)).figures[2]
+    best = loaded.frame.filter(loaded.frame["policy"] == "ucb").sort("regret")["C"][0]
+    assert sorted(shares["layout"]["yaxis"]["ticktext"]) == ["thompson", f"ucb, C={best:g}"]
+
+
+def test_a_quick_report_says_so(tmp_path: Path) -> None:
+    loaded = fill(tmp_path, sweep())
+    assert "A quick look: smaller than the paper’s setting" in Page(report(loaded, quick=True)).words
+    assert "A quick look" not in Page(report(loaded)).words
+
+
+def test_light_and_dark_have_the_same_colours_by_name() -> None:
+    style, script = ((HERE / name).read_text(encoding="utf-8") for name in ("style.css", "script.js"))
+    parts = style.split("@media (prefers-color-scheme: dark)")
+    light, dark = (set(re.findall(r"(--[\w-]+):", part)) for part in parts)
+    assert light == dark
+    assert set(re.findall(r"var\((--[\w-]+)\)", style)) <= light
+    assert {f"--{name}" for name in re.findall(r'colour\("(\w+)"\)', script)} <= light
 
 
 def test_the_page_needs_nothing_from_elsewhere(tmp_path: Path) -> None:
@@ -189,7 +195,7 @@ def test_many_cells_stay_readable(tmp_path: Path) -> None:
     curves = page.figures[0]
     assert len(names(curves)) == 101
     assert len([name for name in names(curves, True) if name.startswith("ucb")]) == SHOWN
-    assert "The lowest 12 of 100 curves are shown" in page.words
+    assert "The lowest 12 of 100 curves are shown; the legend has the others" in page.words
     ends = {t["name"]: t["y"][-1] for t in curves["data"] if t.get("name", "").startswith("ucb")}
     assert set(sorted(ends, key=ends.__getitem__)[:SHOWN]) == set(names(curves, True)) & set(ends)
     assert page.words.count("ucb1") >= 15  # the table has all
@@ -225,14 +231,6 @@ def test_differences_are_paired() -> None:
     assert gap.z == pytest.approx(gap.mean / gap.error)
     assert difference(one, Finals("none", np.arange(60, 62), np.zeros(2))).pairs == 0
     assert np.isnan(difference(one, one).z)
-
-
-@pytest.mark.parametrize(
-    ("value", "told"), [(0.0, "0"), (-1234567.0, "−1,234,567"), (1e-9, "1.000e−09"), (float("nan"), "–"), (2.5, "2.5")]
-)
-def test_numbers(value: float, told: str) -> None:
-    assert number(value) == told
-    assert signed(value).lstrip("+") == told
 
 
 def test_the_command(tmp_path: Path) -> None:

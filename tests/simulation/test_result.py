@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import math
 import os
+import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import matplotlib
 import numpy as np
 import polars as pl
 import pytest
+from matplotlib.figure import Figure
 
 import rightarm as ra
 from cases import POLICIES, cautious, cooling, restless
@@ -165,7 +168,8 @@ def test_saved_as_what_it_is(tmp_path: Path) -> None:
 def test_one_replication_has_no_standard_error() -> None:
     result = simulated(replications=1)
     assert all(math.isnan(row["standard_error"]) for row in result.table())
-    assert "nan" in str(result)
+    assert "nan" not in str(result)
+    assert all(row.split()[2] == "–" for row in str(result).splitlines()[-len(result.labels) :])
 
 
 def test_text() -> None:
@@ -221,3 +225,53 @@ def test_a_figure_has_a_curve_for_each_policy(tmp_path: Path) -> None:
     assert text.count('id="line2d_') >= len(many)
     with pytest.raises(ValueError, match="xyz"):
         result.plot(tmp_path / "regret.xyz")
+
+
+def test_a_figure_of_ones_own() -> None:
+    result = simulated()
+    figure = Figure(figsize=(3, 2))
+    axes = figure.add_subplot()
+    assert result.plot(ax=axes, labels=list("abcd")) is figure
+    assert [line.get_label() for line in axes.lines] == list("abcd")
+    assert figure.get_size_inches().tolist() == [3, 2]
+    (name, *_) = result.labels
+    renamed = result.plot(labels={name: "mine"}, figsize=(4, 3))
+    assert [line.get_label() for line in renamed.axes[0].lines] == ["mine", *result.labels[1:]]
+    assert renamed.get_size_inches().tolist() == [4, 3]
+    with pytest.raises(ValueError, match=r"labels must be one for each of 4 curves, .*, got \['one'\]"):
+        result.plot(labels=["one"])
+
+
+def test_rcparams_hold(tmp_path: Path) -> None:
+    usual = simulated().plot()
+    assert usual.get_size_inches().tolist() == [8, 5]
+    own = {"figure.figsize": (5, 2), "font.size": 7.0, "lines.linewidth": 3.5, "savefig.dpi": 60}
+    with matplotlib.rc_context(own):  # type: ignore[arg-type]
+        figure = simulated().plot()
+        assert figure.get_size_inches().tolist() == [5, 2]
+        assert {line.get_linewidth() for line in figure.axes[0].lines} == {3.5}
+        assert figure.axes[0].title.get_fontsize() == figure.axes[0].xaxis.label.get_fontsize() == 7.0
+        header = simulated().plot(tmp_path / "x.png").read_bytes()[16:24]
+        assert struct.unpack(">II", header) == (300, 120)
+    assert matplotlib.rcParams["savefig.dpi"] == matplotlib.rcParamsDefault["savefig.dpi"]
+
+
+def test_fonts_are_truetype(tmp_path: Path) -> None:
+    content = simulated().plot(tmp_path / "x.pdf").read_bytes()
+    assert b"/Type3" not in content
+    assert b"/CIDFontType2" in content
+
+
+def test_the_legend_of_many_curves_shows_their_dashes() -> None:
+    policies = [ra.UCB(C=C / 10) for C in range(1, 21)]
+    figure = ra.simulate(policies, ra.Bernoulli([0.5, 0.4]), horizon=50, replications=2, seed=1).plot()
+    (legend,) = figure.legends
+    looks = {(line.get_color(), line.get_linestyle(), line.get_marker()) for line in figure.axes[0].lines}
+    assert len(looks) == 20
+    for entry, line in zip(legend.legend_handles, figure.axes[0].lines, strict=True):
+        dashes = line._dash_pattern[1]  # strokes and gaps in points
+        assert entry.get_linestyle() == line.get_linestyle()
+        assert dashes is None or sum(dashes) < legend.handlelength * legend._fontsize / 1.4, "more than one stroke"
+    figure.draw_without_rendering()
+    below = figure.axes[0].get_tightbbox()
+    assert legend.get_window_extent().y1 <= below.y0, "it covers nothing"

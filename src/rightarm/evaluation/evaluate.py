@@ -22,6 +22,7 @@ from rightarm.formula import check_count, check_number
 from rightarm.live.arms import NEVER, Arms, Law, draw
 from rightarm.logs.log import check_propensity, read_log
 from rightarm.scores.policy import Policy
+from rightarm.text import table, wrapped
 
 F64 = NDArray[np.float64]
 I64 = NDArray[np.int64]
@@ -241,9 +242,8 @@ class Evaluation:
 
 
 def _text(title: str, pairs: Mapping[str, str], warnings: Iterable[str] = ()) -> str:
-    width = max(map(len, pairs))
-    lines = [f"  {name:<{width}}  {value}" for name, value in pairs.items()]
-    return "\n".join([title, *lines, *(f"  warning: {warning}" for warning in warnings)])
+    lines = table(["", "", ""], [["", *pair] for pair in pairs.items()], words=3)
+    return "\n".join([title, lines, *(wrapped(f"warning: {warning}", indent="  ") for warning in warnings)])
 
 
 def evaluate(

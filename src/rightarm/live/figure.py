@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from rightarm.extras import needed_for
 from rightarm.live.arms import shortened
 
-try:
+with needed_for("plot()"):
     from matplotlib.figure import Figure
-except ImportError as error:
-    raise ImportError("plot() needs matplotlib: pip install 'rightarm[lab]'") from error
 
 ESTIMATE, SHARE, PROBABILITY, GONE = "#0072B2", "#56B4E9", "#D55E00", "#999999"  # Okabe and Ito's colours
 HEIGHT = 0.32  # inches, of an arm

@@ -9,6 +9,7 @@ from typing import Any
 from rightarm.formula import check_number, from_specification, present
 from rightarm.live.arms import shortened
 from rightarm.scores.policy import Policy
+from rightarm.text import number, table, wrapped
 
 
 def check_floor(floor: Any) -> float:
@@ -78,11 +79,17 @@ def _without_places(value: Any) -> Any:
 
 def as_text(head: str, rows: list[dict[str, Any]]) -> str:
     """`Bandit.table` for the eye."""
-    lines = [head, f"{'arm':<20} {'pulls':>10} {'estimate':>10} {'95% interval':>23} {'share':>7} {'probability':>12}"]
-    for row in rows:
-        interval = "" if row["low"] is None else f"{row['low']:.4g} to {row['high']:.4g}"
-        estimate = "" if row["estimate"] is None else f"{row['estimate']:.4g}"
-        name, pulls = shortened(row["arm"], 20), f"{row['pulls']:>10.6g}"
-        numbers = f"{estimate:>10} {interval:>23} {row['share']:>7.3f} {row['probability']:>12.4g}"
-        lines.append(f"{name:<20} {pulls} {numbers}{'  retired' if row['retired'] else ''}")
-    return "\n".join(lines)
+    titles = ["arm", "pulls", "estimate", "95% interval", "share", "probability", ""]
+    lines = [
+        [
+            shortened(row["arm"], 40),
+            number(row["pulls"], 6),
+            number(row["estimate"]),
+            "" if row["low"] is None else f"{number(row['low'])} to {number(row['high'])}",
+            f"{row['share']:.3f}",
+            number(row["probability"]),
+            "retired" if row["retired"] else "",
+        ]
+        for row in rows
+    ]
+    return f"{wrapped(head)}\n{table(titles, lines)}"

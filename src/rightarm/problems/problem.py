@@ -21,6 +21,7 @@ from rightarm.formula import (
     rule_of,
 )
 from rightarm.formula.compile import pointer, positional
+from rightarm.text import short, table
 
 Requirement = tuple[str, Callable[..., Any]] | None
 QUADRATURE = 1 << 20  # points behind a moment that is not given in closed form
@@ -207,9 +208,9 @@ class Problem(Formula):
 
     def describe(self) -> str:
         """The arms with their means and gaps, as text."""
-        rows = [f"{'arm':>5} {'mean':>12} {'gap':>12}"]
-        rows += [f"{i:>5} {m:>12.6g} {g:>12.6g}" for i, (m, g) in enumerate(zip(self.means, self.gaps, strict=True))]
-        return "\n".join([f"{self.family.name} with {self.arms} arms, the best is arm {self.best_arm}", *rows])
+        rows = [[str(i), short(m), short(g)] for i, (m, g) in enumerate(zip(self.means, self.gaps, strict=True))]
+        head = f"{self.family.name} with {self.arms} arms, the best is arm {self.best_arm}"
+        return f"{head}\n{table(['arm', 'mean', 'gap'], rows, words=0)}"
 
 
 def _grid(points: int, inputs: frozenset[str]) -> dict[str, NDArray[np.float64]]:

@@ -1,198 +1,159 @@
-"""Regret curves, by matplotlib."""
+"""Panels drawn by Matplotlib: into a file, onto axes of the user's own, or as a figure."""
 
 from __future__ import annotations
 
-import itertools
+import contextlib
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from rightarm.simulation.statistics import mean_and_error
-from rightarm.types import F64, I64
+from rightarm.extras import needed_for
+from rightarm.simulation.panels import ROUND, Panel, Style, band, line_styles, styles_of, ticks
 
-try:
+with needed_for("plot()"):
+    import matplotlib
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-except ImportError as error:
-    raise ImportError("plot() needs matplotlib: pip install 'rightarm[lab]'") from error
 
-if TYPE_CHECKING:
-    from rightarm.simulation.result import Result
-
-# Okabe and Ito's colours, which colour-blind readers can tell apart, each with a line of its own for black and white.
-STYLES: list[dict[str, Any]] = [
-    {"color": "#0072B2", "linestyle": "-"},
-    {"color": "#D55E00", "linestyle": "--"},
-    {"color": "#009E73", "linestyle": "-."},
-    {"color": "#CC79A7", "linestyle": (0, (1, 1))},
-    {"color": "#E69F00", "linestyle": (0, (5, 1, 1, 1, 1, 1))},
-    {"color": "#56B4E9", "linestyle": (0, (3, 2))},
-    {"color": "#000000", "linestyle": (0, (6, 2))},
-]
-NORMAL_95 = 1.96  # standard errors either side of a mean
-MANY = 7  # curves from which on colours come again with other lines, and the legend stands beside the picture
-DASHES: list[Any] = ["-", (0, (4, 1.5)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1.5))]
-MARKS = ["", "o", "s", "^", "D", "v", "X"]
-ROUND = "round"
+INSIDE = 7  # entries up to which the legend of a single panel stands in it
+PANEL = (6.0, 4.0)  # inches, of each of several panels
+ROW = 0.19  # inches, of a line of the legend below several panels
+# Ours where the user's rcParams are Matplotlib's own. Fonts go into files as TrueType, which journals ask for.
+SETTINGS: dict[Any, Any] = {
+    "figure.figsize": [8.0, 5.0],
+    "lines.linewidth": 1.8,
+    "savefig.dpi": 150.0,
+    "pdf.fonttype": 42,
+    "ps.fonttype": 42,
+}
 
 
-@dataclass(frozen=True, eq=False)
-class Curve:
-    """Mean regret at some points, and half the width of its confidence interval."""
-
-    label: str
-    x: F64 | I64
-    mean: F64
-    half: F64
-
-    @classmethod
-    def of(cls, label: str, x: F64 | I64, regret: F64) -> Curve:
-        """The curve of regret that was measured, replications × points."""
-        mean, error = mean_and_error(regret)
-        return cls(label, x, mean, NORMAL_95 * np.nan_to_num(error))
-
-    @classmethod
-    def joined(cls, label: str, points: Sequence[tuple[float, Curve]]) -> Curve:
-        """The last points of several curves against other values of x."""
-        x = np.array([value for value, _ in points], dtype=float)
-        ends = np.array([(curve.mean[-1], curve.half[-1]) for _, curve in points])
-        return cls(label, x, ends[:, 0], ends[:, 1])
-
-
-@dataclass(frozen=True, eq=False)
-class Panel:
-    """Curves of regret against the round, or against a parameter, on one pair of axes."""
-
-    title: str
-    curves: Sequence[Curve]
-    x: str = ROUND
-    begin: float = 0.0
-    """The round before the first."""
-    levels: Sequence[tuple[str, float]] = ()
-    """Lines to compare with that do not depend on x."""
-    bounds: Sequence[tuple[str, F64 | I64, Any]] = ()
-    """Computed curves."""
-
-
-def draw_regret(
-    result: Result, path: Path, *, title: str | None, log: bool, bounds: Mapping[str, Callable[[I64], Any]]
-) -> Path:
-    """Mean regret of each policy with its confidence band; ``log`` makes both axes logarithmic."""
-    lines = [(label, result.rounds, bound(result.rounds)) for label, bound in bounds.items()]
-    begin = float(result.rounds[-1] - result.horizon)
-    return draw([Panel(_title(result, title), _curves(result), begin=begin, bounds=lines)], path, log=log)
-
-
-def draw_against(
-    result: Result,
-    curves: dict[str, list[tuple[float, int]]],
-    parameter: str,
-    path: Path,
+def draw(
+    panels: Sequence[Panel],
+    path: Path | None = None,
     *,
-    title: str | None,
-    log: bool,
-) -> Path:
-    """Final mean regret against a parameter, the axis logarithmic if its values span a decade."""
-    measured = _curves(result)
-    joined = [Curve.joined(label, [(x, measured[i]) for x, i in points]) for label, points in curves.items()]
-    shown = {i for points in curves.values() for _, i in points}
-    levels = [(curve.label, float(curve.mean[-1])) for i, curve in enumerate(measured) if i not in shown]
-    return draw([Panel(_title(result, title), joined, parameter, levels=levels)], path, log=log)
+    ax: Axes | None = None,
+    figsize: tuple[float, float] | None = None,
+    log: bool = False,
+    title: str | None = None,
+) -> Any:
+    """Draw panels side by side, and give the path of the file; without one, the figure.
+
+    What has the same name in several panels looks the same. ``log`` makes the axes logarithmic. A single panel can be
+    drawn onto ``ax``.
+    """
+    if log:
+        panels = [replace(panel, log_x=panel.log_x or panel.x == ROUND, log_y=True) for panel in panels]
+    styles = styles_of(curve.label for panel in panels for curve in panel.curves)
+    with _settings():
+        if ax is not None:
+            (panel,) = panels
+            draw_panel(ax, panel, styles)
+            ax.legend(frameon=False, handlelength=3.6)
+            return ax.figure if path is None else _saved(ax.figure, path)
+        figure = _figure(panels, styles, figsize, title)
+        return figure if path is None else _saved(figure, path)
 
 
-def _title(result: Result, title: str | None) -> str:
-    return title if title is not None else result.specification["title"]
+@contextlib.contextmanager
+def _settings() -> Iterator[None]:
+    usual = matplotlib.rcParamsDefault
+    with matplotlib.rc_context({k: v for k, v in SETTINGS.items() if matplotlib.rcParams[k] == usual[k]}):
+        yield
 
 
-def _curves(result: Result) -> list[Curve]:
-    return [Curve.of(label, result.rounds, regret) for label, regret in zip(result.labels, result.regret, strict=True)]
-
-
-def draw(panels: Sequence[Panel], path: Path, *, log: bool, title: str | None = None) -> Path:
-    """Draw panels side by side; what has the same name in several of them looks the same."""
-    columns = min(2, len(panels))
-    rows = -(-len(panels) // columns)
-    figure = Figure(figsize=(8, 5) if columns == 1 else (12, 4 * rows), layout="constrained")
-    labels = dict.fromkeys(curve.label for panel in panels for curve in panel.curves)
-    styles = dict(zip(labels, _styles(len(labels)), strict=True))
-    for place, panel in enumerate(panels, start=1):
-        _draw_panel(figure.add_subplot(rows, columns, place), panel, styles, log)
-    if title is not None:
-        figure.suptitle(textwrap.fill(title, 120), fontsize=11)
-    _legend(figure)
-    figure.savefig(path, dpi=150)
+def _saved(figure: Any, path: Path) -> Path:
+    figure.savefig(path)
     return path
 
 
-def _draw_panel(axes: Axes, panel: Panel, styles: dict[str, dict[str, Any]], log: bool) -> None:
-    axes.set_title(textwrap.fill(panel.title, 100 if len(axes.figure.axes) == 1 else 80), fontsize=10)
-    axes.set_ylabel("regret")
+def _figure(
+    panels: Sequence[Panel], styles: dict[str, Style], figsize: tuple[float, float] | None, title: str | None
+) -> Figure:
+    columns = min(2, len(panels))
+    rows = -(-len(panels) // columns)
+    several = (columns * PANEL[0], rows * PANEL[1]) if len(panels) > 1 else None
+    figure = Figure(figsize=figsize or several, layout="constrained")
+    for place, panel in enumerate(panels, start=1):
+        draw_panel(figure.add_subplot(rows, columns, place), panel, styles)
+    if title:
+        figure.suptitle(_fitted(title, figure.get_figwidth()))
+    add_legend(figure, grow=figsize is None)
+    return figure
+
+
+def draw_panel(axes: Axes, panel: Panel, styles: dict[str, Style]) -> None:
+    """Curves with their bands, level lines, and computed lines."""
+    figure = axes.get_figure(root=True)
+    if panel.title and figure is not None:
+        wide = figure.get_figwidth() * axes.get_position().width * 1.15
+        axes.set_title(_fitted(panel.title, wide), fontsize="medium")
     axes.set_xlabel(panel.x)
+    axes.set_ylabel(panel.y)
     axes.grid(alpha=0.3)
-    mark = {} if panel.x == ROUND else {"marker": "."}
     for curve in panel.curves:
-        style = styles[curve.label] | mark
-        axes.plot(curve.x, curve.mean, label=curve.label, linewidth=1.8, **style)
-        low, high = curve.mean - curve.half, curve.mean + curve.half
-        axes.fill_between(curve.x, low, high, color=style["color"], alpha=0.14, linewidth=0)
-    for i, (label, level) in enumerate(panel.levels):
-        axes.axhline(level, color="#555555", linewidth=1.2, dashes=(1 + 2 * (i % 4), 2), label=label)
-    for (label, x, y), dash in zip(panel.bounds, itertools.cycle(((2, 2), (6, 2), (1, 3)))):
-        axes.plot(x, y, color="#555555", linewidth=1.2, dashes=dash, label=label)
+        style = styles[curve.label]
+        marker = style.marker or ("." if panel.x != ROUND and len(curve.x) < 40 else "")
+        every: dict[str, Any] = {"markevery": 0.12, "markersize": 4} if panel.x == ROUND else {}
+        axes.plot(curve.x, curve.mean, label=curve.label, **_line(style), marker=marker, **every)
+        axes.fill_between(curve.x, *band(curve), color=style.color, alpha=0.14, linewidth=0)
+    thin = 0.7 * matplotlib.rcParams["lines.linewidth"]
+    for level, style in zip(panel.levels, line_styles(panel.levels, {}), strict=True):
+        axes.axhline(float(level.mean[-1]), label=level.label, **_line(style), linewidth=thin)
+    for line, style in zip(panel.lines, line_styles(panel.lines, styles), strict=True):
+        axes.plot(line.x, line.y, label=line.label, **_line(style), linewidth=thin)
     if panel.curves:
-        _scale(axes, panel, log)
+        _scale(axes, panel)
 
 
-def _scale(axes: Axes, panel: Panel, log: bool) -> None:
-    """Logarithmic axes where asked for, and for a parameter whose values span a decade."""
-    x = np.concatenate([curve.x for curve in panel.curves])
-    if panel.x == ROUND and not log:
-        axes.set_xlim(panel.begin, x.max())
-        axes.xaxis.set_major_formatter("{x:,.0f}")
-    elif panel.x == ROUND or (x.min() > 0 and x.max() / x.min() > 10):
+def _line(style: Style) -> dict[str, Any]:
+    return {"color": style.color, "linestyle": (0, style.dash) if style.dash else "-"}
+
+
+def _scale(axes: Axes, panel: Panel) -> None:
+    """Logarithmic axes where the panel asks for them; others begin at zero."""
+    if panel.log_x:
         axes.set_xscale("log")
-    if log:
+    if panel.x == ROUND and not panel.log_x:
+        axes.set_xlim(panel.begin, panel.span[1])
+        axes.xaxis.set_major_formatter("{x:,.0f}")
+    elif panel.log_x and panel.x != ROUND:
+        values = ticks(float(x) for curve in panel.curves for x in curve.x)
+        axes.set_xticks(values, [f"{value:.3g}" for value in values])
+        axes.set_xticks([], minor=True)
+    drawn = np.concatenate([*(curve.mean for curve in panel.curves), *(np.ravel(line.y) for line in panel.lines)])
+    if panel.log_y:
         axes.set_yscale("log", nonpositive="mask")
+        positive = drawn[drawn > 0]
+        if positive.size:  # bands may leave the picture, as they come close to zero
+            axes.set_ylim(bottom=0.7 * float(positive.min()))
     else:
-        axes.set_ylim(bottom=min(0.0, *(float(curve.mean.min()) for curve in panel.curves)))
+        axes.set_ylim(bottom=min(0.0, float(drawn.min())))
         axes.yaxis.set_major_formatter("{x:,.10g}")
 
 
-def _styles(curves: int) -> list[dict[str, Any]]:
-    if curves <= MANY:
-        return STYLES[:curves]
-    return [
-        {
-            "color": STYLES[i % MANY]["color"],
-            "linestyle": DASHES[i // MANY % len(DASHES)],
-            "marker": MARKS[i // MANY % len(MARKS)],
-            "markevery": 0.12,
-            "markersize": 4,
-        }
-        for i in range(curves)
-    ]
+def _fitted(text: str, inches: float) -> str:
+    """A title in two lines at most, about so wide."""
+    return "\n".join(textwrap.wrap(text, max(20, int(12.5 * inches)), max_lines=2, placeholder=" …"))
 
 
-def _legend(figure: Figure) -> None:
-    """In the picture while there is room, else beside it, once for all panels."""
-    handles = {
+def add_legend(figure: Figure, grow: bool) -> None:
+    """In a single panel while there is room, else once for all panels and below them, where it covers nothing."""
+    entries = {
         label: handle for axes in figure.axes for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
     }
-    if len(figure.axes) == 1 and len(handles) <= MANY:
-        figure.axes[0].legend(frameon=False)
-    elif len(handles) <= MANY:
-        figure.legend(handles.values(), handles.keys(), frameon=False, loc="outside lower center", ncols=4)
-    else:
-        figure.set_figwidth(figure.get_figwidth() + 3)
-        figure.legend(
-            handles.values(),
-            handles.keys(),
-            frameon=False,
-            loc="outside right upper",
-            fontsize=8,
-            ncols=1 + len(handles) // 30,
-        )
+    looks: dict[str, Any] = {"frameon": False, "handlelength": 3.6}  # so long that dashes are seen to be dashes
+    if len(figure.axes) == 1 and len(entries) <= INSIDE:
+        figure.axes[0].legend(**looks)
+        return
+    widest = 0.7 + 0.085 * max(map(len, entries), default=1)  # inches, about
+    columns = max(1, min(len(entries), int(figure.get_figwidth() / widest)))
+    if grow:
+        figure.set_figheight(figure.get_figheight() + ROW * -(-len(entries) // columns))
+    figure.legend(
+        entries.values(), entries.keys(), loc="outside lower center", ncols=columns, fontsize="small", **looks
+    )

@@ -7,7 +7,9 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 
-try:
+from rightarm.extras import needed_for
+
+with needed_for("progress=True"):
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -19,8 +21,6 @@ try:
         TimeRemainingColumn,
     )
     from rich.text import Text
-except ImportError as error:
-    raise ImportError("progress=True needs rich: pip install 'rightarm[lab]'") from error
 
 
 class RateColumn(ProgressColumn):

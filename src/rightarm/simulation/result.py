@@ -9,27 +9,40 @@ import os
 import platform
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rightarm import text
 from rightarm.extras import polars_for
 from rightarm.formula import from_specification
 from rightarm.problems import Problem
 from rightarm.problems.random import RandomProblem, any_problem_from_specification
 from rightarm.scores.policy import Policy
 from rightarm.simulation.engine import Start
+from rightarm.simulation.panels import Curve, Line, Panel, final_against, relabelled
 from rightarm.simulation.statistics import mean_and_error
 from rightarm.types import F64, I64
 
 if TYPE_CHECKING:
     import polars
+    from matplotlib.axes import Axes
 
 FORMAT = 1
 QUANTILES = {"quantile_05": 0.05, "median": 0.5, "quantile_95": 0.95}
+TITLES = {
+    "regret": "regret",
+    "standard_error": "± s.e.",
+    "quantile_05": "5%",
+    "median": "median",
+    "quantile_95": "95%",
+    "best_arm_share": "best arm",
+}
+"""The statistics of final regret, each with its title in tables that people read."""
+SPARE = ("5%", "95%", "median")  # the titles that go first where a terminal is narrow
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,16 +154,10 @@ class Result:
         return frame
 
     def __str__(self) -> str:
-        rows = self.table()
-        width = max(len("policy"), *map(len, self.labels))
-        titles = list(rows[0])[1:]
-        lines = [f"{'policy':<{width}}  " + "  ".join(f"{title:>14}" for title in titles)]
-        for row in rows:
-            numbers = "  ".join(f"{row[title]:>{max(14, len(title))}.6g}" for title in titles)
-            lines.append(f"{row['policy']:<{width}}  {numbers}")
         title, replications = self.specification["title"], self.regret.shape[1]
         head = f"{title}: regret after {self.horizon:,} rounds, {replications:,} replications"
-        return "\n".join([head, *lines])
+        rows = [[row["policy"], *told(row)] for row in self.table()]
+        return f"{text.wrapped(head)}\n{text.table(['policy', *TITLES.values()], rows, spare=SPARE)}"
 
     def __repr__(self) -> str:
         shape = f"{self.regret.shape[1]:,} replications, {self.horizon:,} rounds, seed {self.seed}"
@@ -158,24 +165,45 @@ class Result:
 
     def plot(
         self,
-        path: str | os.PathLike[str],
+        path: str | os.PathLike[str] | None = None,
         *,
         against: str | None = None,
         title: str | None = None,
         log: bool = False,
         bounds: Mapping[str, Callable[[I64], Any]] | None = None,
-    ) -> Path:
-        """Draw mean regret with 95% confidence bands against the round, as PNG, SVG or PDF by the path's ending.
+        labels: Mapping[str, str] | Sequence[str] | None = None,
+        figsize: tuple[float, float] | None = None,
+        ax: Axes | None = None,
+    ) -> Any:
+        """Draw mean regret with 95% confidence bands against the round.
 
-        ``against="C"`` draws the final regret of a sweep against that parameter instead, a curve for each kind of
-        policy, and a level line for each policy that does not have it. ``bounds`` are lines to be drawn beside the
-        curves, functions of the round by name.
+        Into a file, PNG, SVG or PDF by the path's ending, and its path is given back; onto ``ax``, axes of a figure of
+        your own; or into a new figure, which is given back. Matplotlib's rcParams hold for all of them.
+
+        - ``against="C"`` draws the final regret of a sweep against that parameter instead, a curve for each kind of
+          policy, and a level line for each policy that does not have it.
+        - ``bounds`` are lines to be drawn beside the curves, functions of the round by name.
+        - ``labels`` are other names for the legend: one for each curve, or by the name that a curve has otherwise.
+        - ``figsize`` is the figure's width and height in inches.
         """
-        from rightarm.simulation.figure import draw_against, draw_regret
+        from rightarm.simulation.figure import draw
 
-        if against is None:
-            return draw_regret(self, Path(path), title=title, log=log, bounds=bounds or {})
-        return draw_against(self, self.curves(against), against, Path(path), title=title, log=log)
+        panel = self._regret(bounds or {}) if against is None else self._against(against)
+        panel = replace(panel, title=self.specification["title"] if title is None else title)
+        return draw([relabelled(panel, labels)], None if path is None else Path(path), ax=ax, figsize=figsize, log=log)
+
+    def _regret(self, bounds: Mapping[str, Callable[[I64], Any]]) -> Panel:
+        lines = [Line(label, self.rounds, bound(self.rounds)) for label, bound in bounds.items()]
+        return Panel("", self._measured(), lines, begin=float(self.rounds[-1] - self.horizon))
+
+    def _against(self, parameter: str) -> Panel:
+        measured, points = self._measured(), self.curves(parameter)
+        joined = [Curve.joined(label, [(x, measured[i]) for x, i in own]) for label, own in points.items()]
+        shown = {i for own in points.values() for _, i in own}
+        return final_against(parameter, "", joined, [curve for i, curve in enumerate(measured) if i not in shown])
+
+    def _measured(self) -> list[Curve]:
+        return [Curve.of(label, self.rounds, regret) for label, regret in zip(self.labels, self.regret, strict=True)]
 
     def curves(self, parameter: str) -> dict[str, list[tuple[float, int]]]:
         """For each kind of policy that has ``parameter``, its values in order, each with the policy's index."""
@@ -284,6 +312,19 @@ def final_regret(regret: F64) -> dict[str, float]:
         "standard_error": float(error),
         **dict(zip(QUANTILES, quantiles, strict=True)),
     }
+
+
+def told(row: Mapping[str, Any]) -> list[str]:
+    """The statistics of a row as tables show them, in the order of `TITLES`.
+
+    >>> told({"regret": 1234.56, "standard_error": math.nan, **dict.fromkeys(QUANTILES, 0.5), "best_arm_share": 0.75})
+    ['1,235', '–', '0.5', '0.5', '0.5', '75.0%']
+    """
+    *numbers, share = TITLES
+    return [
+        *(text.number(row[name], 3 if name == "standard_error" else 4) for name in numbers),
+        text.percent(row[share]),
+    ]
 
 
 def best_of(means: F64) -> NDArray[np.bool_]:

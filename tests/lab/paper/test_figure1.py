@@ -10,9 +10,8 @@ from typer.testing import CliRunner
 
 import rightarm as ra
 from rightarm.cli import app
-from rightarm.lab.figure1_plot import draw
 from rightarm.lab.paper import figure1 as lab
-from rightarm.lab.paper.figure1 import PAPERS, STUDY, claims, difference, report
+from rightarm.lab.paper.figure1 import STUDY, STYLES, claims, difference, draw, report
 
 GRID = (0.001, 0.25, 100.0)
 
@@ -37,7 +36,7 @@ def made_up(**means: float) -> lab.Points:
     """Points of a figure in which each algorithm has one mean regret throughout, or another one in (b)."""
     names = {"const": "BE-const", "log": "BE-log", "sqrt": "BE-sqrt"}
     cells = []
-    for algorithm in (*PAPERS, "BGE, location 0", "BGE, location −γ"):
+    for algorithm in (*STYLES, "BGE, location 0", "BGE, location −γ"):
         key = next((short for short, name in names.items() if name == algorithm), algorithm.split(",")[0].lower())
         for scenario in "ab":
             mean = means.get(f"{key}_{scenario}", means.get(key, 9_000.0))

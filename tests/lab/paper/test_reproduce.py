@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import csv
 import re
-import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import plotly.graph_objects as go
 import pytest
+from plotly.offline import get_plotlyjs
 from typer.testing import CliRunner
 
 import rightarm as ra
+from pages import Page
 from rightarm.cli import app
 from rightarm.lab.experiment import Experiment, read_experiment
-from rightarm.lab.page import PAPER, mathematics
 from rightarm.lab.paper import STUDIES, finding
 from rightarm.lab.paper.finding import Study
+from rightarm.lab.report.pages import mathematics
+from rightarm.lab.report.paper import PAPER
 from rightarm.lab.results import Results
 
 COMMAND = ["reproduce", "all", "--quick", "--replications", "16"]
@@ -46,29 +49,33 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def test_the_page_is_whole(undisturbed: Path) -> None:
-    text = (undisturbed / "all-quick.html").read_text(encoding="utf-8")
-    tree = ElementTree.fromstring(text)  # well-formed
-    identifiers = [element.get("id") for element in tree.iter() if element.get("id")]
-    assert len(identifiers) == len(set(identifiers))
-    targets = [value for e in tree.iter() for name, value in e.items() if name == "href" and value.startswith("#")]
-    targets += [f"#{name}" for name in re.findall(r"url\(#([^)]+)\)", text)]
-    assert {target[1:] for target in targets} <= set(identifiers)
+    page = Page((undisturbed / "all-quick.html").read_text(encoding="utf-8"))
+    assert len(page.identifiers) == len(set(page.identifiers))
+    targets = [target for target in page.targets if target.startswith("#")]
+    assert {target[1:] for target in targets} <= set(page.identifiers)
+    assert page.identifiers == [study.name for study in STUDIES]
+    words = " ".join(page.words.split())
     for study in STUDIES:
-        (section,) = (element for element in tree.iter("section") if element.get("id") == study.name)
-        assert len(list(section.iter("svg"))) >= 2
-        words = " ".join("".join(section.itertext()).split())
-        assert "16 replications" in words
-        assert ("holds: " in words) or ("does not hold as printed: " in words)
-    assert text.count("<h3>Growth</h3>") >= 6
-    assert "rightarm reproduce all --quick --replications 16" in text
-    assert re.search(r"numpy \d", text)
+        assert words.count(study.title) >= 2, "in the overview, and over its section"
+    assert words.count("16 replications") >= len(STUDIES)
+    assert words.count("holds: ") + words.count("does not hold as printed: ") == len(STUDIES)
+    assert len(page.figures) >= 2 * len(STUDIES)
+    for figure in page.figures:
+        go.Figure(figure)  # plotly knows every property
+    assert words.count("Growth curve") >= 6
+    assert "rightarm reproduce all --quick --replications 16" in words
+    assert re.search(r"numpy \d", words)
+    assert "A quick look: smaller than the paper’s setting" in words
 
 
 def test_the_page_needs_nothing_from_elsewhere(undisturbed: Path) -> None:
     text = (undisturbed / "all-quick.html").read_text(encoding="utf-8")
-    assert re.findall(r"https?://[^\s\"<]+", text) == [PAPER]
-    for outside in (" src=", "<link", "@import", "<script", "<iframe", "url(h", "url('"):
-        assert outside not in text
+    library = get_plotlyjs()
+    assert text.count(library) == 1
+    rest = text.replace(library, "")
+    assert re.findall(r"https?://[^\s\"<]+", rest) == [PAPER]
+    for outside in (" src=", "<link", "@import", "<iframe", "url(", "fetch("):
+        assert outside not in rest
 
 
 def test_points(undisturbed: Path) -> None:
@@ -92,7 +99,7 @@ def test_the_folder_is_that_of_an_experiment(undisturbed: Path, study: Study) ->
         study.judge(loaded).claims
     )
     assert set((folder / "parts").iterdir()) == parts  # nothing was computed again
-    assert ElementTree.parse(folder / f"{study.name}.html").getroot().tag == "html"
+    assert Page((folder / f"{study.name}.html").read_text(encoding="utf-8")).identifiers == [study.name]
     assert str(loaded) + "\n" == CliRunner().invoke(app, ["results", str(folder)]).output
 
 

@@ -8,6 +8,7 @@ import sys
 import types
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -107,7 +108,8 @@ def test_cells_are_read_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         parts.regret(8)
 
 
-def test_unfinished_results_say_what_is_missing(tmp_path: Path) -> None:
+def test_unfinished_results_say_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
     cells = [replace(cell, replications=40) for cell in sweep()]
     empty = fill(tmp_path, cells, blocks=0)
     assert empty.frame["regret"].dtype == pl.Float64
@@ -122,10 +124,10 @@ def test_unfinished_results_say_what_is_missing(tmp_path: Path) -> None:
     assert loaded.means(2).shape == loaded.pulls(2).shape == (0, 2)
     head, titles, first, second, third, *_ = str(loaded).splitlines()
     assert head == "Gaps: 8 cells, 320 replications; 7 cells are not complete, 248 replications are missing"
-    assert titles.split()[:5] == ["problem", "policy", "C", "replications", "regret"]
+    assert titles.split()[:5] == ["problem", "policy", "C", "runs", "regret"]
     assert first.split()[:4] == ["honest", "ucb", "2", "40"]
     assert second.split()[3:6] == ["32", "of", "40"]
-    assert third.split() == ["honest", "ucb", "1", "0", "of", "40"]
+    assert third.split() == ["honest", "ucb", "1", "0", "of", "40", *["–"] * 6]
     assert repr(loaded) == f"<Loaded: {tmp_path}, 8 cells, not complete>"
     loaded.plot(tmp_path / "some.svg")
 
@@ -237,9 +239,9 @@ def test_of_too_many_curves_the_lowest_are_drawn(tmp_path: Path) -> None:
     ]
     loaded = fill(tmp_path, cells)
     texts = drawn(loaded.plot(tmp_path / "many.svg"))
-    assert "(the 40 lowest of 50 curves)" in texts
+    assert "(the 14 lowest of 50 curves)" in texts
     shown = {i for i in range(50) if f"<!-- ucb, C={i} -->" in texts}
-    assert shown == set(loaded.frame.sort("regret")["cell"][:40])
+    assert shown == set(loaded.frame.sort("regret")["cell"][:14])
 
 
 def test_of_too_many_problems_the_first_are_drawn(tmp_path: Path) -> None:
@@ -262,7 +264,8 @@ def run(*arguments: object) -> Any:
     return CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": "400"})
 
 
-def test_the_commands(tmp_path: Path) -> None:
+def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "400")
     loaded = fill(tmp_path, sweep())
     assert run("results", tmp_path).output == str(loaded) + "\n"
     assert run("results", tmp_path, "--csv").output == loaded.frame.write_csv()
@@ -271,6 +274,47 @@ def test_the_commands(tmp_path: Path) -> None:
     output = tmp_path / "new" / "x.svg"
     assert run("plot", tmp_path, "--output", output).exit_code == 0
     assert output.exists()
+
+
+def test_a_table_fits_into_80_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "a policy with quite a long name, as people give them"
+    cells = [
+        Cell(ra.UCB(C=C), PROBLEMS["hard"], 100, 4, 1, CHECKPOINTS, named(name, "a hard problem", C=C, gap=0.01))
+        for C in (0.5, 1.0)
+    ]
+    loaded = fill(tmp_path, cells)
+    monkeypatch.setenv("COLUMNS", "80")
+    done = CliRunner().invoke(app, ["results", str(tmp_path)])
+    assert done.output == f"{loaded}\n"
+    assert max(map(len, done.output.splitlines())) <= 80
+    words = set(done.output.replace("(", " ").split())
+    assert set(name.split()) <= words, "all of the name is there"
+    assert {"regret", "best", "runs"} <= words
+
+
+def test_where_chooses_cells(tmp_path: Path) -> None:
+    loaded = fill(tmp_path, sweep())
+    plot = partial(run, "plot", tmp_path, "--output", tmp_path / "some.svg")
+    assert plot("--where", "C=0.5", "--where", "C=1.0", "--where", "problem=hard", "--size", "7x4").exit_code == 0
+    texts = drawn(tmp_path / "some.svg")
+    assert "<!-- ucb, C=0.5 -->" in texts
+    assert "<!-- ucb, C=1 -->" in texts
+    for absent in ("C=2", "thompson", "honest"):
+        assert absent not in texts
+    assert 'width="504pt" height="288pt"' in (tmp_path / "some.svg").read_text()
+    figure = loaded.plot(where={"policy": ["thompson"]}, figsize=(3, 2))
+    assert figure.get_size_inches().tolist() == [3, 2]
+    assert [line.get_label() for axes in figure.axes for line in axes.lines] == ["thompson", "thompson"]
+    for wrong, said in (
+        ("D=1", "where must name something that cells have, C, family, horizon"),
+        ("C=3", "where: no cell has C = 3; there are 2, 0.5, 1"),
+        ("C", "where must be a name and a value such as C=0.5, got 'C'"),
+    ):
+        done = plot("--where", wrong)
+        assert (done.exit_code, said in done.output) == (2, True), done.output
+    both = plot("--where", "C=1", "--where", "policy=thompson")
+    assert 'where: no cell has all of C = ["1"], policy = ["thompson"]' in both.output
+    assert "size must be width and height in inches, from 1 to 100, such as 7x4, got '7'" in plot("--size", "7").output
 
 
 def test_the_commands_say_what_is_wrong(tmp_path: Path) -> None:

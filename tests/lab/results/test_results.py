@@ -20,8 +20,8 @@ import pytest
 
 import rightarm as ra
 from rightarm.lab.experiment.cell import Cell
-from rightarm.lab.results.reading import STATISTICS
 from rightarm.lab.results import Results
+from rightarm.lab.results.reading import STATISTICS
 from rightarm.simulation.jobs import Job, Outcome, play_jobs
 from rightarm.types import F64, I64
 
@@ -251,16 +251,13 @@ def test_damage_anywhere_is_never_taken_for_results(tmp_path: Path) -> None:
         if chance.random() < 0.2:
             del content[chance.randrange(len(content)) :]
         victim.write_bytes(content)
-        with warnings.catch_warnings(record=True) as told:
-            warnings.simplefilter("always")
-            try:
-                after = ra.load(copy)
-                same_as_before(after, before)
-            except ValueError as error:
-                assert f"{victim.name} is damaged" in str(error)
-                told.append(warnings.WarningMessage(error, UserWarning, "", 0))  # type: ignore[arg-type]
-        assert len(told) == 1
-        assert victim.name in str(told[0].message)
+        if victim.name.startswith("cells-"):
+            with pytest.raises(ValueError, match=f"{victim.name} is damaged"):
+                ra.load(copy)
+        else:
+            with pytest.warns(UserWarning, match=f"{victim.name} is (damaged|not the file that was run)") as told:
+                same_as_before(ra.load(copy), before)
+            assert len(told) == 1
         if number % 7 == 0:  # which goes round all files
             with warnings.catch_warnings(action="ignore"):
                 fill(copy, [cell(0.5, replications=4), cell(1.0, replications=4)])

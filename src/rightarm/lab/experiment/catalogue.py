@@ -1,8 +1,7 @@
-"""The public policies, problems and schedules and the laws of noise: by name, and as they describe themselves."""
+"""The public policies, problems and schedules and the laws of noise, by name."""
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
 import rightarm.noise
@@ -10,7 +9,6 @@ import rightarm.policies
 import rightarm.problems
 from rightarm.formula import Family
 from rightarm.problems import ProblemFamily
-from rightarm.scores.policy import PolicyFamily
 
 
 def families(kind: type[Family]) -> dict[str, Any]:
@@ -23,10 +21,3 @@ def families(kind: type[Family]) -> dict[str, Any]:
 def laws() -> dict[str, Any]:
     """The laws of noise, by name."""
     return {law.__name__: law for law in rightarm.noise.Law.__subclasses__()}
-
-
-def described(family: PolicyFamily) -> tuple[str, str, str, str]:
-    """A policy's signature, what it does, its formula and its reference, from its docstring."""
-    signature, sentence, formula, *rest = (inspect.getdoc(family) or "").split("\n\n")
-    references = [paragraph for paragraph in rest if not paragraph.startswith(">>>")]
-    return signature, sentence, formula, " ".join(" ".join(references).split())

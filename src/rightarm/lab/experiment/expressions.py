@@ -13,6 +13,7 @@ import numpy as np
 
 from rightarm.formula import Family, check_number
 from rightarm.lab.experiment.catalogue import families, laws
+from rightarm.lab.experiment.modules import find, is_address
 from rightarm.problems import Problem, ProblemFamily
 from rightarm.problems.random import RandomProblem
 from rightarm.scores.policy import Policy, PolicyFamily
@@ -76,8 +77,18 @@ def read_policy(text: str) -> Policy:
     >>> read_policy("EpsilonGreedy(decreasing(d=0.1))")
     EpsilonGreedy(epsilon=decreasing(d=0.1, c=5.0))
     """
-    known = {**families(PolicyFamily), **families(Family), **laws()}
-    return as_policy(text, Expression(text, "policy", known, list(families(PolicyFamily))).value())
+    call, own = _own(text)
+    known = {**families(PolicyFamily), **families(Family), **laws(), **own}
+    return as_policy(text, Expression(call, "policy", known, list(families(PolicyFamily))).value())
+
+
+def _own(text: str) -> tuple[str, dict[str, Any]]:
+    """`module:Name(C=1)` as `Name(C=1)`, and what stands under that name; other text as it is."""
+    address, bracket, arguments = text.strip().partition("(")
+    if not is_address(address):
+        return text, {}
+    name = address.rpartition(":")[2]
+    return f"{name}{bracket}{arguments}", {name: find(address, None)}
 
 
 def as_policy(text: str, made: Any) -> Policy:
@@ -93,8 +104,9 @@ def read_problem(text: str) -> Problem | RandomProblem:
     >>> read_problem("Bernoulli([0.51] + [0.5] * 2)")
     Bernoulli(mean=[0.51, 0.5, 0.5])
     """
-    known = {**families(ProblemFamily), "RandomProblem": RandomProblem}
-    return as_problem(text, Expression(text, "problem", known, list(known)).value())
+    call, own = _own(text)
+    known = {**families(ProblemFamily), "RandomProblem": RandomProblem, **own}
+    return as_problem(text, Expression(call, "problem", known, list(known)).value())
 
 
 def as_problem(text: str, made: Any) -> Problem | RandomProblem:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from rightarm.lab.paper.finding import Claim, Finding, Line, Panel, Study, below
+from rightarm.lab.paper.finding import Claim, Finding, Study, below, panel
 from rightarm.lab.paper.growth import best, could_be, fit
 from rightarm.lab.results import CellResult, Loaded
+from rightarm.simulation.panels import Line
 from rightarm.simulation.statistics import Curve
 from rightarm.theory import corollary1
 
@@ -62,13 +63,13 @@ def judge(results: Loaded) -> Finding:
         ]
         + [_inside(curve) for curve in gaps],
         panels=[
-            Panel(
+            panel(
                 "Worst regret over all gaps tried, as a constant",
                 list(constants),
                 [Line("bound", curves[0].x, np.full(curves[0].x.size, float(PRINTED)))],
                 y="regret / (σ √(KT) log K)",
             ),
-            Panel(
+            panel(
                 "Which gap is the worst",
                 gaps,
                 x="gap / (σ √(K/T))",

@@ -10,15 +10,23 @@ from pathlib import Path
 
 import numpy as np
 
-from rightarm.lab.paper.finding import CERTAIN, Claim, Finding, Line, Panel, Study
+from rightarm.lab.paper.finding import CERTAIN, Claim, Finding, Study, panel
 from rightarm.lab.results import CellResult, Loaded
+from rightarm.simulation.panels import Line, Panel, Style
 from rightarm.simulation.result import versions
 from rightarm.simulation.statistics import Curve, mean_and_error
 from rightarm.types import F64
 
 PAPER_HORIZON, SUGGESTED = 1_000_000, 0.25  # the rounds that the paper plays, and the C² that it recommends
 BOLTZMANN = ("BE-const", "BE-log", "BE-sqrt")
-PAPERS = (*BOLTZMANN, "BGE", "UCB")
+# Solid lines for what the paper recommends, broken ones for Boltzmann exploration.
+STYLES = {
+    "BE-const": Style("#E69F00", (1, 1)),
+    "BE-log": Style("#CC79A7", (4, 1.6)),
+    "BE-sqrt": Style("#009E73", (6, 1.6, 1, 1.6)),
+    "BGE": Style("#0072B2"),
+    "UCB": Style("#D55E00"),
+}
 TITLES = {"a": "(a) i.i.d. initialization", "b": "(b) malicious initialization"}
 
 
@@ -185,21 +193,20 @@ def judge(results: Loaded) -> Finding:
     """Each sentence of the paper's section 6 about the figure is so."""
     points, plan = Points.of(results), Plan.of(results)
     stated = claims(points, plan)
-    ends = np.array([plan.grid[0], plan.grid[-1]])
-    suggested = Line("C² = 1/4", np.full(2, SUGGESTED), np.array([0.0, plan.gap * plan.horizon]))
-    panels = [
-        Panel(
-            title,
-            [_curve(points.row(scenario, algorithm)) for algorithm in PAPERS],
-            [Line("uniform choice", ends, np.full(2, plan.uniform)), suggested],
-            y=f"mean regret, T = {plan.horizon:,}",
-            x="C²",
-            log_y=False,
-        )
-        for scenario, title in TITLES.items()
-    ]
     margin = f"{sum(claim.holds for claim in stated)} of {len(stated)} statements agree"
-    return Finding(margin, stated, panels, {})
+    return Finding(margin, stated, panels(points, plan), {})
+
+
+def panels(points: Points, plan: Plan) -> list[Panel]:
+    """Both panels, each with the regret of a uniform choice and a line at C² = 1/4."""
+    ends = np.array([plan.grid[0], plan.grid[-1]])
+    uniform = Line("uniform choice", ends, np.full(2, plan.uniform))
+    suggested = Line("C² = 1/4", np.full(2, SUGGESTED), np.array([0.0, plan.gap * plan.horizon]))
+    y = f"mean regret, T = {plan.horizon:,}"
+    return [
+        panel(title, [_curve(points.row(s, name)) for name in STYLES], [uniform, suggested], x="C²", y=y, log_y=False)
+        for s, title in TITLES.items()
+    ]
 
 
 def _curve(row: list[Point]) -> Curve:
@@ -211,14 +218,30 @@ def _curve(row: list[Point]) -> Curve:
 
 def write_files(results: Loaded, folder: Path) -> list[Path]:
     """The figure as the paper draws it, its points, and a report in Markdown."""
-    from rightarm.lab.figure1_plot import draw
-
     points, plan = Points.of(results), Plan.of(results)
     paths = [folder / name for name in ("figure1.png", "figure1.svg", "figure1.csv", "report.md")]
     draw(points, plan, *paths[:2])
     write_csv(points, paths[2])
     paths[3].write_text(report(points, plan), encoding="utf-8")
     return paths
+
+
+def draw(points: Points, plan: Plan, *paths: Path) -> None:
+    """The figure in the paper's form, in a file for each path."""
+    from matplotlib.figure import Figure
+
+    from rightarm.simulation.figure import add_legend, draw_panel
+
+    figure = Figure(figsize=(11, 4.6), layout="constrained")
+    pair = figure.subplots(1, 2, sharey=True)
+    for axes, drawn in zip(pair, panels(points, plan), strict=True):
+        draw_panel(axes, drawn, STYLES)
+        axes.set_xlim(plan.grid[0], plan.grid[-1])
+        axes.set_ylim(0, 1.05 * plan.gap * plan.horizon)
+    pair[1].set_ylabel("")
+    add_legend(figure, grow=False)
+    for path in paths:
+        figure.savefig(path, dpi=160, metadata={"Date": None} if path.suffix == ".svg" else None)
 
 
 def write_csv(points: Points, path: Path) -> None:
@@ -277,5 +300,6 @@ STUDY = Study(
     setting="K = 10 Bernoulli arms with means 1/2, the best 1/2 + 0.01. In (b) the best arm pays 0 in the first 5,000 "
     "rounds.",
     judge=judge,
+    styles=STYLES,
     write_more=write_files,
 )

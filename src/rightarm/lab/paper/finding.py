@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import tomllib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ import numpy as np
 from rightarm.lab.experiment import Experiment, read_experiment
 from rightarm.lab.paper.growth import Fit
 from rightarm.lab.results import Loaded
+from rightarm.simulation.panels import Line, Panel, Style
 from rightarm.simulation.statistics import Curve
 from rightarm.types import F64
 
@@ -31,25 +32,17 @@ class Claim:
     evidence: str
 
 
-@dataclass(frozen=True, eq=False)
-class Line:
-    """A computed curve: a bound, or an exact value."""
-
-    label: str
-    x: F64
-    y: F64
-
-
-@dataclass(frozen=True)
-class Panel:
-    """A picture: measured curves with their confidence bands, and computed lines."""
-
-    title: str
-    curves: list[Curve]
-    lines: list[Line] = field(default_factory=list)
-    y: str = "regret"
-    x: str = "T"
-    log_y: bool = True
+def panel(
+    title: str,
+    curves: Sequence[Curve],
+    lines: Sequence[Line] = (),
+    *,
+    x: str = "T",
+    y: str = "regret",
+    log_y: bool = True,
+) -> Panel:
+    """A picture: measured curves with their confidence bands, and computed lines, on a logarithmic axis of x."""
+    return Panel(title, curves, lines, x=x, y=y, log_x=True, log_y=log_y)
 
 
 @dataclass(frozen=True)
@@ -97,6 +90,8 @@ class Study:
     formula: str
     setting: str
     judge: Callable[[Loaded], Finding]
+    styles: Mapping[str, Style] | None = None
+    """How its curves look, if not as usual."""
     write_more: Callable[[Loaded, Path], list[Path]] = lambda results, folder: []
     """Writes further files into the folder of the results, and names them."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rightarm.lab.paper.finding import CERTAIN, Claim, Finding, Panel, Study, Table, below
+from rightarm.lab.paper.finding import CERTAIN, Claim, Finding, Study, Table, below, panel
 from rightarm.lab.results import Loaded
 from rightarm.problems import Problem
 from rightarm.simulation.statistics import Curve, paired_z
@@ -63,7 +63,7 @@ def judge(results: Loaded) -> Finding:
             Claim(f"{name}: the plain mean does as well as Catoni's estimator", not at, f"ratio {numbers}")
             for name, (at, numbers) in breaks.items()
         ],
-        panels=[Panel(name, list(own.values()), x="C", y=f"regret, T = {horizon:,}") for name, own in found.items()],
+        panels=[panel(name, list(own.values()), x="C", y=f"regret, T = {horizon:,}") for name, own in found.items()],
         fits={},
         tables=[
             Table(

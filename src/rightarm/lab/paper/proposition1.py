@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from rightarm.lab.paper.finding import AGREES, CERTAIN, Claim, Finding, Line, Panel, Study
+from rightarm.lab.paper.finding import AGREES, CERTAIN, Claim, Finding, Study, panel
 from rightarm.lab.paper.growth import best, could_be, fit
 from rightarm.lab.results import CellResult, Loaded
 from rightarm.policies import schedule
+from rightarm.simulation.panels import Line
 from rightarm.simulation.statistics import Curve, paired_z
 from rightarm.theory import proposition1
 from rightarm.types import F64
@@ -68,8 +69,8 @@ def judge(results: Loaded) -> Finding:
             )
         ],
         panels=[
-            Panel("Regret when the means are known", list(curves.values()), lines),
-            Panel("The same over log(T)/Δ", list(over_log.values()), y="regret / (log(T)/Δ)"),
+            panel("Regret when the means are known", list(curves.values()), lines),
+            panel("The same over log(T)/Δ", list(over_log.values()), y="regret / (log(T)/Δ)"),
         ],
         fits=fits,
     )

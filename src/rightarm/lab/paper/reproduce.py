@@ -75,7 +75,7 @@ def reproduce(
 def write(done: Sequence[Reproduced], name: str, title: str, size: Size) -> list[Path]:
     """Page and points in ``size.output``, and what each study writes besides into its own folder."""
     page, points = size.output / f"{name}.html", size.output / f"{name}.csv"
-    write_page(done, page, title, f"rightarm reproduce {name.removesuffix('-quick')}{size.options}")
+    write_page(done, page, title, f"rightarm reproduce {name.removesuffix('-quick')}{size.options}", size.quick)
     write_csv(done, points)
     more = [path for one in done for path in one.study.write_more(one.results, one.results.folder)]
     return list(dict.fromkeys([*more, page, points]))
@@ -95,18 +95,26 @@ def write_csv(done: Sequence[Reproduced], path: Path) -> None:
                     writer.writerow([*what, T, len(cell.regret), *(f"{number:.6g}" for number in row)])
 
 
-def write_page(done: Sequence[Reproduced], path: Path, title: str, made: str) -> None:
-    """The page with all figures."""
-    from rightarm.lab.draw import svg
-    from rightarm.lab.page import Section, page
+def write_page(done: Sequence[Reproduced], path: Path, title: str, made: str, quick: bool = False) -> None:
+    """The page with all figures; a quick one says so."""
+    from rightarm.lab.report.paper import Section, page, size_of
 
     sections = [
         Section(
-            one.study,
-            one.finding,
-            one.experiment.cells,
-            [svg(panel, f"{one.study.name}-{i}") for i, panel in enumerate(one.finding.panels, start=1)],
+            one.study.name,
+            one.study.title,
+            one.study.claim,
+            one.finding.claims,
+            formula=one.study.formula,
+            verdict=one.finding.verdict,
+            holds=one.finding.holds,
+            panels=one.finding.panels,
+            styles=one.study.styles,
+            remarks=one.finding.remarks,
+            tables=one.finding.tables,
+            fits=one.finding.fits,
+            setting=f"{one.study.setting} {size_of(one.experiment.cells)}",
         )
         for one in done
     ]
-    path.write_text(page(title, sections, made), encoding="utf-8")
+    path.write_text(page(title, sections, made, quick), encoding="utf-8")

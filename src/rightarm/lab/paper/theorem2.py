@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from rightarm.lab.paper.finding import AGREES, Claim, Finding, Line, Panel, Study, Table, above, ratios
+from rightarm.lab.paper.finding import AGREES, Claim, Finding, Study, Table, above, panel, ratios
 from rightarm.lab.paper.growth import best, fit
 from rightarm.lab.results import CellResult, Loaded
 from rightarm.problems import problem
+from rightarm.simulation.panels import Line
 from rightarm.theory import theorem2, theorem2_start
 
 
@@ -60,8 +61,8 @@ def judge(results: Loaded) -> Finding:
         + ", ".join(f"{s:.1%} of the replications stuck at c = {c:g}" for c, (s, _, _) in shares.items()),
         claims=claims,
         panels=[
-            Panel("Regret", list(curves.values()), drawn),
-            Panel("Regret per round", [curve.over(curve.x) for curve in curves.values()], y="regret / T", log_y=False),
+            panel("Regret", list(curves.values()), drawn),
+            panel("Regret per round", [curve.over(curve.x) for curve in curves.values()], y="regret / T", log_y=False),
         ],
         fits=fits,
         tables=[Table("Stuck: the better arm pulled once, never again", ["c", "t_0", "measured", "exact", "z"], rows)],

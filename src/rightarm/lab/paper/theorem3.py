@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from rightarm.lab.paper.finding import Claim, Finding, Line, Panel, Study, below, ratios
+from rightarm.lab.paper.finding import Claim, Finding, Study, below, panel, ratios
 from rightarm.lab.paper.growth import best, could_be, fit
 from rightarm.lab.results import Loaded
+from rightarm.simulation.panels import Line
 from rightarm.simulation.statistics import Curve
 from rightarm.theory import theorem3
 
@@ -28,13 +29,13 @@ def judge(results: Loaded) -> Finding:
         margin=f"measured / bound at most {worst:.3g} (suboptimal pulls), {gap * worst:.3g} (regret)",
         claims=claims,
         panels=[
-            Panel(
+            panel(
                 "Pulls of suboptimal arms",
                 pulls,
                 [Line(f"bound, {n.label}", n.x, b) for n, b in zip(pulls, bounds, strict=True)],
                 y="suboptimal pulls",
             ),
-            Panel("Regret on a linear axis", list(regret.values()), log_y=False),
+            panel("Regret on a linear axis", list(regret.values()), log_y=False),
         ],
         fits=fits,
     )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from rightarm.lab.paper.finding import Claim, Finding, Line, Panel, Study, below, ratios
+from rightarm.lab.paper.finding import Claim, Finding, Study, below, panel, ratios
 from rightarm.lab.paper.growth import best, could_be, fit
 from rightarm.lab.results import CellResult, Loaded
+from rightarm.simulation.panels import Line, Panel
 from rightarm.simulation.statistics import Curve
 from rightarm.theory import lai_robbins, theorem4
 from rightarm.types import F64
@@ -65,8 +66,8 @@ def _panels(title: str, drawn: list[Curve], telling: list[tuple[Curve, F64]], re
     bounded = [(curve, bound) for curve, bound in telling if curve in drawn]
     lines = [Line(f"bound, {curve.label}", curve.x, bound) for curve, bound in bounded]
     return [
-        Panel(f"Regret{title}", drawn, lines + references),
-        Panel(f"Regret{title}, on a linear axis", [curve for curve, _ in bounded], log_y=False),
+        panel(f"Regret{title}", drawn, lines + references),
+        panel(f"Regret{title}, on a linear axis", [curve for curve, _ in bounded], log_y=False),
     ]
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from rightarm.lab.paper.finding import Finding, Line, Panel, Study, Table, above
+from rightarm.lab.paper.finding import Finding, Study, Table, above, panel
 from rightarm.lab.paper.growth import fit
 from rightarm.lab.results import Loaded
+from rightarm.simulation.panels import Line, Panel
 from rightarm.simulation.statistics import Curve
 from rightarm.theory import theorem5
 
@@ -56,7 +57,7 @@ def judge(results: Loaded) -> Finding:
 def _panel(title: str, curves: list[Curve]) -> Panel:
     longest = max((curve.x for curve in curves), key=lambda x: float(x[-1]))
     half = Line("½", longest, np.full(longest.size, PRINTED))
-    return Panel(title, curves, [half], y="regret / (√(KT) log K)", log_y=False)
+    return panel(title, curves, [half], y="regret / (√(KT) log K)", log_y=False)
 
 
 def _span(curve: Curve) -> str:

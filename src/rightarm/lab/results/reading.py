@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import functools
-import json
+import importlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rightarm.extras import package_for, polars_for
+from rightarm.extras import needed_for, polars_for
 from rightarm.formula import from_specification
 from rightarm.lab.results.folder import CellRecord, Results, Sample, empty
 from rightarm.problems.random import any_problem_from_specification
 from rightarm.scores.policy import Policy
-from rightarm.simulation.result import QUANTILES, best_of, final_regret
+from rightarm.simulation.result import QUANTILES, SPARE, TITLES, best_of, final_regret, told
 from rightarm.simulation.statistics import Curve, mean_and_error
+from rightarm.text import short, table, wrapped
 from rightarm.types import F64, I64
 
 if TYPE_CHECKING:
     import polars
 
 BATCH = 1 << 24  # numbers that are read together, and kept
-STATISTICS = ("regret", "standard_error", *QUANTILES, "best_arm_share")
+STATISTICS = tuple(TITLES)
 SETTINGS = ("horizon", "seed", "replications")
 OWN = ("cell", *SETTINGS, "finished", "complete", *STATISTICS)  # columns of the frame
 
@@ -173,7 +174,9 @@ class Loaded:
 
     def to_pandas(self) -> Any:
         """The frame as one of pandas; unlike ``frame.to_pandas()`` it needs no pyarrow."""
-        return package_for("pandas", "to_pandas()").DataFrame(self.frame.to_dict(as_series=False))
+        with needed_for("to_pandas()", extra=None):
+            pandas = importlib.import_module("pandas")
+        return pandas.DataFrame(self.frame.to_dict(as_series=False))
 
     def _varied(self) -> list[str]:
         """The settings that differ between cells."""
@@ -199,11 +202,9 @@ class Loaded:
             head += f"; {len(self) - whole:,} cells are not complete, {asked - done:,} replications are missing"
         names = [column.name for column in self._name_columns()]
         names += [name for name in self._varied() if name != "replications"]
-        table = [[*names, "replications", *STATISTICS]]
-        for row in self.frame.iter_rows(named=True):
-            part = f"{row['finished']:,}" + ("" if row["complete"] else f" of {row['replications']:,}")
-            table.append([*(text_of(row[name]) for name in names), part, *(text_of(row[name]) for name in STATISTICS)])
-        return "\n".join([head, *_aligned(table, left=len(names))])
+        cells = self.frame.iter_rows(named=True)
+        rows = [[*(short(row[name]) for name in names), parts_of(row), *told(row)] for row in cells]
+        return f"{wrapped(head)}\n{table([*names, 'runs', *TITLES.values()], rows, words=len(names), spare=SPARE)}"
 
     def __repr__(self) -> str:
         return f"<Loaded: {self.folder}, {len(self):,} cells, {'' if self.complete else 'not '}complete>"
@@ -212,20 +213,29 @@ class Loaded:
 
     def plot(
         self,
-        path: str | os.PathLike[str],
+        path: str | os.PathLike[str] | None = None,
         *,
         against: str | None = None,
+        where: Mapping[str, Any] | None = None,
         title: str | None = None,
         log: bool = False,
-    ) -> Path:
-        """Draw mean regret with 95% confidence bands, a panel for each problem, as PNG, SVG or PDF by the ending.
+        figsize: tuple[float, float] | None = None,
+    ) -> Any:
+        """Draw mean regret with 95% confidence bands, a panel for each problem.
 
-        ``against="C"`` draws final regret against that parameter instead (of policies or problems, or the horizon), and
-        a level line for each policy that does not have it.
+        Into a file, PNG, SVG or PDF by the path's ending, and its path is given back; without one the figure is.
+
+        - ``against="C"`` draws final regret against that parameter instead (of policies or problems, or the horizon),
+          and a level line for each policy that does not have it.
+        - ``where={"policy": "bge", "C": [0.5, 1.0]}`` draws only cells with these values.
+        - ``figsize`` is the figure's width and height in inches.
         """
-        from rightarm.lab.loaded_plot import draw_loaded
+        from rightarm.lab.results.panels import panels_of
+        from rightarm.simulation.figure import draw
 
-        return draw_loaded(self, Path(path), against=against, title=self.title if title is None else title, log=log)
+        panels, note = panels_of(self, against, where or {})
+        text = ", ".join(part for part in (self.title if title is None else title, note) if part)
+        return draw(panels, None if path is None else Path(path), log=log, title=text, figsize=figsize)
 
 
 class CellResult:
@@ -292,7 +302,7 @@ class CellResult:
         return Curve(label or self._named(), self.rounds.astype(float), self.regret)
 
     def _named(self) -> str:
-        return ", ".join(f"{name} {text_of(value)}" for name, value in self.record.names.items())
+        return ", ".join(f"{name} {short(value)}" for name, value in self.record.names.items())
 
     def __repr__(self) -> str:
         return f"<CellResult: {self._named()}, {len(self.regret):,} replications>"
@@ -320,8 +330,8 @@ def _column(name: str, values: list[Any]) -> polars.Series:
         dtype = pl.Int64
     else:
         dtype = plain.get(frozenset(types), pl.String)
-    told = [None if value is None else text_of(value) for value in values] if dtype == pl.String else values
-    series: polars.Series = pl.Series(name, told, dtype=dtype, strict=False)
+    plain_values = [None if value is None else short(value) for value in values] if dtype == pl.String else values
+    series: polars.Series = pl.Series(name, plain_values, dtype=dtype, strict=False)
     return series
 
 
@@ -331,18 +341,6 @@ def _curve_rows(rounds: I64, regret: F64) -> F64:
     return np.column_stack([rounds, *mean_and_error(regret), *quantiles])
 
 
-def text_of(value: Any) -> str:
-    """A value in a table or a label: short, and nothing where there is none."""
-    if value is None:
-        return ""
-    if isinstance(value, float):
-        return "–" if np.isnan(value) else f"{value:.6g}"
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _aligned(table: list[list[str]], left: int) -> Iterator[str]:
-    """Lines with the first so many columns to the left, the others to the right."""
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    for row in table:
-        cells = [f"{text:{'<' if j < left else '>'}{widths[j]}}" for j, text in enumerate(row)]
-        yield "  ".join(cells).rstrip()
+def parts_of(row: Mapping[str, Any]) -> str:
+    """How many replications of a cell there are, and of how many if some are missing."""
+    return f"{row['finished']:,}" + ("" if row["complete"] else f" of {row['replications']:,}")

@@ -22,7 +22,7 @@ from concurrent.futures import (
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from rightarm.extras import package_for
+from rightarm.extras import needed_for
 from rightarm.lab.run.chunks import Chunk, kind_of
 from rightarm.lab.run.transport import Packed, packed, unpacked
 from rightarm.simulation.argmax import WIDTH
@@ -238,7 +238,9 @@ def threads(workers: int, on_rounds: Callable[[int], None] = lambda rounds: None
 
 
 def _distributed() -> Any:
-    return package_for("distributed", "Dask", "cluster")
+    with needed_for("Dask", "cluster"):
+        import distributed
+    return distributed
 
 
 @contextlib.contextmanager

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from rightarm.extras import package_for
+from rightarm.extras import needed_for
 from rightarm.formula import Family, Formula
 from rightarm.formula.compile import source_hash
 from rightarm.simulation.jobs import Job
@@ -52,7 +52,9 @@ def _our_code() -> tuple[Any, ...]:
 
 
 def _cloudpickle() -> Any:
-    return package_for("cloudpickle", "a formula on another machine", "cluster")
+    with needed_for("Dask", "cluster"):
+        import cloudpickle
+    return cloudpickle
 
 
 def _pickled(value: Any) -> bytes:

@@ -1,7 +1,7 @@
 "use strict";
 // Draws the charts, lets legends show and hide curves, sorts and searches tables, and makes ready for printing.
 (() => {
-  const PRINTED = { width: 680, height: 340 }; // pixels; two charts fit on a page of paper
+  const PRINTED = { alone: [680, 260], beside: [330, 230] }; // pixels: a chart as wide as the paper, or one of two
   const settings = {
     responsive: true,
     displaylogo: false,
@@ -11,13 +11,69 @@
   };
   const charts = [...document.querySelectorAll("figure.chart")];
   const plotOf = (chart) => chart.querySelector(".plot");
+  const dataOf = (chart) => JSON.parse(chart.querySelector('script[type="application/json"]').textContent);
   const folded = (chart) => chart.closest("details.more:not([open])") !== null;
+
+  // A logarithmic axis shows the means; bands may leave the picture, as they come close to zero.
+  const logRange = (data, place) => {
+    let [low, high] = [Infinity, 0];
+    for (const trace of data) {
+      if (trace.visible === false || trace.meta === "band") continue;
+      for (const value of trace[place]) if (value > 0) [low, high] = [Math.min(low, value), Math.max(high, value)];
+    }
+    const room = 0.03 + 0.04 * Math.log10(high / low);
+    return high > 0 ? [Math.log10(low) - room, Math.log10(high) + room] : null;
+  };
+  // Powers of ten in a range of logarithms; other round numbers too where these are few.
+  const ticks = ([low, high]) => {
+    let found = [];
+    for (const digits of [[1], [1, 2, 5], [1, 2, 3, 4, 5, 6, 7, 8, 9]]) {
+      found = [];
+      for (let power = Math.floor(low); power <= high; power++)
+        for (const digit of digits) found.push(Number(`${digit}e${power}`));
+      found = found.filter((value) => Math.log10(value) >= low && Math.log10(value) <= high);
+      if (found.length > 2) break;
+    }
+    return found;
+  };
+  // An axis as its type asks for; a logarithmic one may have numbers of its own, which then have texts.
+  const scaled = (place, axis, data) => {
+    if (axis.fixedrange) return axis;
+    const range = axis.type === "log" ? logRange(data, place) : null;
+    if (!range) return { ...axis, tickmode: "auto", autorange: !axis.range };
+    const tickvals = axis.ticktext ? axis.tickvals : ticks(range);
+    return { ...axis, tickmode: "array", tickvals, range, autorange: false };
+  };
+  const rescale = (plot, name, type) => {
+    const { range, ...axis } = plot.layout[name];
+    Plotly.relayout(plot, { [name]: scaled(name[0], { ...axis, type }, plot.data) });
+  };
+
+  // The page's colours, light or dark; curves that are black or grey on paper are as light as text in the dark.
+  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+  const axis = () => ({ gridcolor: colour("grid"), zerolinecolor: colour("line"), linecolor: colour("soft") });
+  const themed = ({ data, layout }) => {
+    const inks = { "#000000": colour("text"), "#555555": colour("soft") };
+    const line = (trace) => ({ ...trace.line, color: inks[trace.line.color] ?? trace.line.color });
+    return {
+      data: data.map((trace) => (trace.line ? { ...trace, line: line(trace) } : trace)),
+      layout: {
+        ...layout,
+        font: { family: "system-ui, sans-serif", size: 13, color: colour("text") },
+        paper_bgcolor: colour("paper"),
+        plot_bgcolor: colour("paper"),
+        xaxis: { ...layout.xaxis, ...axis() },
+        yaxis: { ...layout.yaxis, ...axis() },
+      },
+    };
+  };
 
   const draw = (chart) => {
     const plot = plotOf(chart);
     if (plot.data || folded(chart)) return;
-    const { data, layout } = JSON.parse(chart.querySelector('script[type="application/json"]').textContent);
-    Plotly.newPlot(plot, data, layout, settings);
+    const { data, layout } = themed(dataOf(chart));
+    const [xaxis, yaxis] = [scaled("x", layout.xaxis, data), scaled("y", layout.yaxis, data)];
+    Plotly.newPlot(plot, data, { ...layout, xaxis, yaxis }, settings);
   };
 
   // One after the other, so that the page can be used meanwhile.
@@ -32,37 +88,19 @@
   for (const more of document.querySelectorAll("details.more"))
     more.addEventListener("toggle", () => more.open && more.querySelectorAll("figure.chart").forEach(draw));
 
-  // A logarithmic axis shows the means; bands may leave the picture, as they come close to zero.
-  const logRange = (plot) => {
-    let [low, high] = [Infinity, 0];
-    for (const trace of plot.data) {
-      if (trace.visible === false || trace.meta === "band") continue;
-      for (const y of trace.y) {
-        if (y > 0) [low, high] = [Math.min(low, y), Math.max(high, y)];
-      }
-    }
-    return high > 0 ? [Math.log10(low) - 0.1, Math.log10(high) + 0.15] : null;
-  };
-
-  const rescale = (plot) => {
-    const range = plot.layout.yaxis.type === "log" ? logRange(plot) : null;
-    Plotly.relayout(plot, range ? { "yaxis.range": range } : { "yaxis.autorange": true });
-  };
-
   for (const chart of charts) {
     chart.addEventListener("change", (event) => {
       const traces = event.target.dataset.traces;
       if (!traces) return;
       draw(chart);
       Plotly.restyle(plotOf(chart), { visible: event.target.checked }, traces.split(" ").map(Number));
-      if (chart.querySelector(".scales")) rescale(plotOf(chart));
+      if (chart.querySelector(".scales")) rescale(plotOf(chart), "yaxis", plotOf(chart).layout.yaxis.type);
     });
     for (const button of chart.querySelectorAll(".scale button"))
       button.addEventListener("click", () => {
         const { axis, type } = button.dataset;
         draw(chart);
-        Plotly.relayout(plotOf(chart), { [`${axis}.type`]: type, [`${axis}.autorange`]: true });
-        if (axis === "yaxis") rescale(plotOf(chart));
+        rescale(plotOf(chart), axis, type);
         for (const other of button.parentElement.querySelectorAll("button"))
           other.setAttribute("aria-pressed", String(other === button));
       });
@@ -107,25 +145,34 @@
     });
   }
 
-  // On paper everything is open and as wide as the paper.
-  let opened = [];
+  // Other colours when the system goes dark or light, and for paper, where charts are as wide as it is.
+  const recolour = (chart) => {
+    const plot = plotOf(chart);
+    if (!plot.data) return;
+    const { data, layout } = themed({ data: dataOf(chart).data, layout: plot.layout });
+    data.forEach((trace, i) => (trace.visible = plot.data[i].visible));
+    Plotly.react(plot, data, layout, settings);
+  };
+  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => charts.forEach(recolour));
+
   const heights = new Map(charts.map((chart) => [chart, parseInt(plotOf(chart).style.height, 10)]));
   const resize = (chart, width, height) => {
     const kept = chart.querySelector(".scales") ? height : heights.get(chart); // bars need a height by their number
     plotOf(chart).style.height = `${kept}px`;
-    Plotly.relayout(plotOf(chart), { width, height: kept, autosize: width === null });
+    Plotly.relayout(plotOf(chart), { width, height: kept, autosize: width === null, "font.size": width === null ? 13 : 10 });
   };
   window.addEventListener("beforeprint", () => {
-    opened = [...document.querySelectorAll("details:not([open]):not(.more)")];
-    for (const details of opened) details.open = true;
+    document.documentElement.classList.add("printing");
     for (const chart of charts) {
       draw(chart);
-      if (plotOf(chart).data) resize(chart, PRINTED.width, PRINTED.height);
+      recolour(chart);
+      if (plotOf(chart).data) resize(chart, ...(chart.closest(".panels") ? PRINTED.beside : PRINTED.alone));
     }
   });
   window.addEventListener("afterprint", () => {
-    for (const details of opened) details.open = false;
+    document.documentElement.classList.remove("printing");
     for (const chart of charts) {
+      recolour(chart);
       if (plotOf(chart).data) resize(chart, null, heights.get(chart));
     }
   });

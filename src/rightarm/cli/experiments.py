@@ -1,0 +1,170 @@
+"""``rightarm results``, ``plot``, ``report`` and ``run``: experiments that are files, and what came of them."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import rightarm
+from rightarm.cli.options import Dask, Workers, picture, resumable, stop
+from rightarm.lab.paper import STUDIES
+from rightarm.lab.paper.finding import shipped
+from rightarm.text import table
+
+app = typer.Typer()
+PAPERS = [study.name for study in STUDIES]
+
+ResultsFolder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of an experiment's results.")]
+
+
+def _loaded(folder: Path) -> rightarm.Loaded:
+    """The results in a folder; what is damaged there is told on standard error."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", UserWarning)
+        loaded = rightarm.load(folder)
+    for warning in told:
+        typer.echo(f"warning: {warning.message}", err=True)
+    return loaded
+
+
+@app.command()
+def results(
+    folder: ResultsFolder,
+    csv: Annotated[bool, typer.Option("--csv", help="All columns, as CSV.")] = False,
+) -> None:
+    """List the results of an experiment, finished or not: a line for each of its cells.
+
+    rightarm results results/gaps --csv > gaps.csv
+    """
+    loaded = _loaded(folder)
+    typer.echo(loaded.frame.write_csv() if csv else str(loaded), nl=not csv)
+
+
+@app.command()
+def plot(
+    folder: ResultsFolder,
+    output: Annotated[
+        Path | None, typer.Option(help="The picture: .png, .svg or .pdf; regret.png in the folder unless given.")
+    ] = None,
+    against: Annotated[
+        str | None, typer.Option(help="Draw final regret against this parameter, not regret over the rounds.")
+    ] = None,
+    where: Annotated[
+        list[str] | None, typer.Option(help="Only cells with this value, such as C=0.5 or policy=bge; may be repeated.")
+    ] = None,
+    size: Annotated[str | None, typer.Option(help="Width and height in inches, such as 7x4.")] = None,
+    log: Annotated[bool, typer.Option("--log", help="Logarithmic axes.")] = False,
+) -> None:
+    """Draw the results of an experiment: regret over the rounds, or against a swept parameter, for each problem.
+
+    rightarm plot results/gaps --against C --where policy=bge --where policy=ucb --size 7x4 --output gaps.svg
+    """
+    loaded = _loaded(folder)
+    output = picture(output or folder / ("regret.png" if against is None else f"regret-{against}.png"))
+    loaded.plot(output, against=against, where=_conditions(where or []), log=log, figsize=_inches(size))
+    typer.echo(f"wrote {output}")
+
+
+def _conditions(texts: list[str]) -> dict[str, list[str]]:
+    """Values by name; a name that is given several times may have any of its values."""
+    conditions: dict[str, list[str]] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise ValueError(f"where must be a name and a value such as C=0.5, got {text!r}")
+        conditions.setdefault(name.strip(), []).append(value.strip())
+    return conditions
+
+
+def _inches(size: str | None) -> tuple[float, float] | None:
+    if size is None:
+        return None
+    found = re.fullmatch(r"(\d+\.?\d*)[x×](\d+\.?\d*)", size)
+    if found is None or not 1 <= float(found[1]) <= 100 or not 1 <= float(found[2]) <= 100:
+        raise ValueError(f"size must be width and height in inches, from 1 to 100, such as 7x4, got {size!r}")
+    return float(found[1]), float(found[2])
+
+
+@app.command()
+def report(
+    folder: ResultsFolder,
+    output: Annotated[Path | None, typer.Option(help="The page; report.html in the folder unless given.")] = None,
+) -> None:
+    """Make one page of an experiment's results, finished or not: curves, tables, differences. It needs no network.
+
+    rightarm report results/gaps --output gaps.html
+    """
+    from rightarm.lab.report import write_report
+
+    output = output or folder / "report.html"
+    if output.suffix not in (".html", ".htm"):
+        raise ValueError(f"output must end in .html, got {output}")
+    loaded = _loaded(folder)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    typer.echo(f"wrote {write_report(loaded, output)}")
+
+
+@app.command()
+def run(
+    experiment: Annotated[
+        Path, typer.Argument(help=f"The experiment, a TOML file; or one of the paper's: {', '.join(PAPERS)}.")
+    ],
+    output: Annotated[
+        Path | None, typer.Option(help="The folder for results; results/<experiment> if not given.")
+    ] = None,
+    workers: Workers = None,
+    dask: Dask = None,
+    quick: Annotated[bool, typer.Option("--quick", help="The smaller version that the file has.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only show the cells and how long they should take.")
+    ] = False,
+    processes: Annotated[bool, typer.Option("--processes", hidden=True)] = False,
+) -> None:
+    """Run an experiment. Killed and started again, it goes on.
+
+    rightarm run experiment.toml --output results/mine --workers 4
+    """
+    from rightarm.lab.experiment import read_experiment
+    from rightarm.lab.run import run_into
+    from rightarm.lab.run.experiments import folder_for
+
+    if processes:
+        raise ValueError("--processes is gone; --dask local gives worker processes")
+    plan = read_experiment(experiment if experiment.exists() else shipped(str(experiment)) or experiment, quick)
+    folder = output or folder_for(plan, quick)
+    if dry_run:
+        _show_plan(plan.cells, folder, workers)
+        return
+    with resumable():
+        blocks = run_into(folder, plan, workers=workers, dask=dask, progress=True)
+    typer.echo(f"{len(plan.cells)} cells, {blocks} blocks of them played now\nwrote {folder}")
+
+
+def _show_plan(cells: Sequence[Any], folder: Path, workers: int | None) -> None:
+    """The cells, what is missing of each, and an estimate of the time."""
+    from rightarm.lab import run as lab
+    from rightarm.lab.results import Results
+    from rightarm.simulation.jobs import available_cores
+
+    if folder.is_dir():
+        with Results.open(folder, write=False) as results:
+            missing = results.missing(cells)
+    else:
+        missing = [(cell, job) for cell in cells for job in cell.blocks()]
+    try:
+        seconds = lab.seconds_of(missing)
+    except lab.RunError as error:
+        stop(error)
+    left = {key: lab.duration(own) for key, own in seconds.items()}
+    typer.echo(table(["cell", "left"], [[lab.name_of(cell), left.get(cell.key, "done")] for cell in cells]))
+    count = workers or available_cores()
+    rounds = sum(job.rounds for _, job in missing)
+    total = lab.duration(sum(seconds.values()) / count)
+    typer.echo(
+        f"{len(cells)} cells, {len(missing)} blocks and {rounds:,} rounds left: about {total} on {count} workers"
+    )

@@ -1,0 +1,108 @@
+"""``rightarm evaluate`` and ``replay``: other policies on the log of a live bandit."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rightarm.cli.options import Seed
+
+app = typer.Typer()
+
+LogFile = Annotated[
+    Path,
+    typer.Argument(help="A log of rightarm (.jsonl, or a .parquet folder), or a table of others (.csv, .parquet)."),
+]
+Policies = Annotated[
+    list[str],
+    typer.Option("--policy", help="Such as 'UCB(C=0.5)', uniform, or '{\"a\": 0.9, \"b\": 0.1}'; may be repeated."),
+]
+ArmColumn = Annotated[str, typer.Option("--arm", help="The column of a table that names the arm.")]
+PropensityColumn = Annotated[str, typer.Option("--propensity", help="The column with the propensity.")]
+RewardColumn = Annotated[str, typer.Option("--reward", help="The column with the reward.")]
+RewardRange = Annotated[tuple[float, float], typer.Option("--range", help="The smallest and the largest reward.")]
+Missing = Annotated[float | None, typer.Option(help="The reward that counts where none came; else the row does not.")]
+Confidence = Annotated[float, typer.Option(help="Of the interval.")]
+Floor = Annotated[float | None, typer.Option(help="A propensity that no arm of the log could fall below.")]
+
+
+def _policy_or_uniform(text: str) -> Any:
+    from rightarm.lab.experiment.expressions import read_policy
+
+    return text if text == "uniform" else read_policy(text)
+
+
+def _law_by_arm(text: str, names: dict[str, Any]) -> dict[Any, Any]:
+    """Probabilities by arm from JSON, in which every name is a text."""
+    try:
+        law = json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"policy must be JSON if it begins with a brace, got {text}: {error}") from None
+    return {names.get(name, name): probability for name, probability in law.items()}
+
+
+def _off_policy(run: Callable[..., Any], log: Path, policies: list[str], columns: dict[str, str], options: Any) -> None:
+    """Read a log, and say what came out for each policy."""
+    from rightarm.logs import read_log, read_table
+
+    table = log.suffix == ".csv" or (log.suffix == ".parquet" and log.is_file())
+    frame = read_table(log, **columns) if table else read_log(log)
+    listed = [arm for row in frame["among"].drop_nulls().unique() for arm in row] if "among" in frame else []
+    names = {str(arm): arm for arm in [*frame["arm"].unique(), *listed]}
+    targets = [_law_by_arm(text, names) if text.startswith("{") else _policy_or_uniform(text) for text in policies]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # the text has them
+        for target in targets:
+            typer.echo(str(run(frame, target, **options)))
+
+
+@app.command()
+def evaluate(
+    log: LogFile,
+    policy: Policies,
+    arm: ArmColumn = "arm",
+    propensity: PropensityColumn = "propensity",
+    reward: RewardColumn = "reward",
+    reward_range: RewardRange = (0.0, 1.0),
+    missing: Missing = None,
+    confidence: Confidence = 0.95,
+    floor: Floor = None,
+) -> None:
+    """Estimate from a log what other policies would have earned: IPS, self-normalised, doubly robust, an interval.
+
+    rightarm evaluate log.jsonl --policy uniform --policy 'Boltzmann(0.1)'
+    """
+    from rightarm import evaluation
+
+    columns = {"arm": arm, "propensity": propensity, "reward": reward}
+    options = {"reward_range": reward_range, "missing": missing, "confidence": confidence, "floor": floor}
+    _off_policy(evaluation.evaluate, log, policy, columns, options)
+
+
+@app.command()
+def replay(
+    log: LogFile,
+    policy: Policies,
+    arm: ArmColumn = "arm",
+    propensity: PropensityColumn = "propensity",
+    reward: RewardColumn = "reward",
+    reward_range: RewardRange = (0.0, 1.0),
+    missing: Missing = None,
+    confidence: Confidence = 0.95,
+    floor: Floor = None,
+    seed: Seed = 0,
+) -> None:
+    """Run policies over a log that was collected evenly at random, by rejection.
+
+    rightarm replay log.csv --policy 'UCB(C=0.5)' --arm item --propensity p --reward click
+    """
+    from rightarm import evaluation
+
+    columns = {"arm": arm, "propensity": propensity, "reward": reward}
+    options = {"reward_range": reward_range, "missing": missing, "confidence": confidence, "floor": floor}
+    _off_policy(evaluation.replay, log, policy, columns, options | {"seed": seed})

@@ -1,0 +1,77 @@
+"""What commands have in common: how numbers are read, and how a command ends that cannot go on."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+import typer.core
+
+from rightarm.formula import check_count
+
+
+def stop(reason: object, code: int = 1) -> NoReturn:
+    """End the program with one line that says why."""
+    typer.echo(f"rightarm: {reason}", err=True)
+    raise typer.Exit(code)
+
+
+class Program(typer.core.TyperGroup):
+    """All commands; one that fails for a reason outside of the program (arguments, files, packages) says so briefly."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was asked for."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            stop("stopped", 130)
+        except BrokenPipeError:  # `rightarm results ... | head` has seen enough
+            raise
+        except (FileNotFoundError, TypeError, ValueError) as error:  # of arguments that cannot be used
+            stop(error, 2)
+        except (ImportError, OSError) as error:
+            stop(error)
+
+
+@contextlib.contextmanager
+def resumable() -> Iterator[None]:
+    """Work that Ctrl-C, or what a worker does, interrupts without loss."""
+    from rightarm.lab.run import RunError
+
+    try:
+        yield
+    except RunError as error:
+        stop(f"{error}; what was finished is kept")
+    except KeyboardInterrupt:
+        stop("stopped; what was finished is kept, and the same command goes on from there", 130)
+
+
+def whole(name: str, least: int, help: str) -> Any:
+    """An option that is a whole number, which may be written 1e5."""
+
+    def read(text: str | int) -> int:
+        try:
+            return check_count(name, int(text) if str(text).isdecimal() else float(text), least)
+        except ValueError:
+            raise typer.BadParameter(f"{name} must be a whole number of at least {least}, got {text}") from None
+
+    return typer.Option(parser=read, metavar="N", help=help)
+
+
+def picture(path: Path) -> Path:
+    """A path that a picture can be written to; its folder is made, before the work that would otherwise be lost."""
+    if path.suffix not in (".png", ".svg", ".pdf"):
+        raise ValueError(f"output must end in .png, .svg or .pdf, got {path}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+Replications = Annotated[int | None, whole("replications", 16, "Of every simulation; fewer than 16 tell nothing.")]
+Seed = Annotated[int, whole("seed", 0, "The seed.")]
+FilesSeed = Annotated[int | None, whole("seed", 0, "The seed; the file's own unless given.")]
+Workers = Annotated[int | None, whole("workers", 1, "Threads, or local Dask workers; one per core unless given.")]
+Dask = Annotated[str | None, typer.Option(help="A Dask scheduler's address, or 'local' for worker processes here.")]
+Quick = Annotated[bool, typer.Option("--quick", help="A smaller version, for a first look.")]

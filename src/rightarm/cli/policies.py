@@ -1,0 +1,98 @@
+"""``rightarm policies``, ``problems`` and ``compare``."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import textwrap
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import rightarm
+from rightarm.cli.options import Seed, Workers, picture, whole
+from rightarm.text import terminal_width, wrapped
+
+app = typer.Typer()
+INDENT = "    "
+
+
+Name = Annotated[str | None, typer.Argument(help="Show one of them in full.")]
+
+
+@app.command()
+def policies(name: Name = None) -> None:
+    """List the policies, each with its formula and where it comes from."""
+    from rightarm.lab.experiment.catalogue import families
+    from rightarm.scores.policy import PolicyFamily
+
+    _list("policy", families(PolicyFamily), name)
+
+
+@app.command()
+def problems(name: Name = None) -> None:
+    """List the problems, each with what its arms pay."""
+    from rightarm.lab.experiment.catalogue import families
+    from rightarm.problems import ProblemFamily, RandomProblem
+
+    _list("problem", {**families(ProblemFamily), "RandomProblem": RandomProblem}, name)
+
+
+def _list(kind: str, known: dict[str, Any], name: str | None) -> None:
+    """One of them in full, or all by their docstrings without the examples."""
+    if name is not None and name not in known:
+        raise ValueError(f"there is no {kind} {name!r}; there are {', '.join(known)}")
+    if name is not None:
+        typer.echo(inspect.getdoc(known[name]))
+        return
+    for own, found in known.items():
+        paragraphs = [part for part in (inspect.getdoc(found) or "").split("\n\n") if not part.startswith(">>>")]
+        signature = paragraphs.pop(0) if paragraphs[0].startswith(f"{own}(") else f"{own}(family, ...)"
+        typer.secho(signature, bold=True)
+        typer.echo("\n\n".join(map(_indented, paragraphs)) + "\n")
+
+
+def _indented(paragraph: str) -> str:
+    """A formula stays as it is written; prose is wrapped where its lines are too long."""
+    fits = max(map(len, paragraph.splitlines())) + len(INDENT) <= terminal_width()
+    return textwrap.indent(paragraph, INDENT) if fits else wrapped(" ".join(paragraph.split()), INDENT)
+
+
+@app.command()
+def compare(
+    policies: Annotated[list[str], typer.Argument(help="Such as 'UCB(C=0.5)' KLUCB, or your own: 'module:Name(C=1)'.")],
+    problem: Annotated[
+        str, typer.Option(help="What the arms pay; `rightarm problems` lists what there is.")
+    ] = "Bernoulli([0.6] + [0.5] * 9)",
+    horizon: Annotated[int, whole("horizon", 1, "Rounds.")] = 100_000,
+    replications: Annotated[int, whole("replications", 1, "Replications.")] = 64,
+    seed: Seed = 0,
+    workers: Workers = None,
+    output: Annotated[Path, typer.Option(help="The picture: .png, .svg or .pdf.")] = Path("compare.png"),
+    log: Annotated[bool, typer.Option("--log", help="Logarithmic axes.")] = False,
+) -> None:
+    """Run policies side by side on one problem, and draw their regret with the Lai–Robbins lower bound.
+
+    rightarm compare 'UCB(C=0.5)' 'BoltzmannGumbel(C=0.5)' KLUCB --problem 'Bernoulli([0.6] + [0.5] * 9)'
+
+    Problems are written as in Python: 'Bernoulli([0.6, 0.5]).corrupted(arm=0, rounds=100)',
+    'RandomProblem(Bernoulli, mean=Uniform(low=[0.0] * 10, high=1.0))'. The bound is about the long run; over a short
+    one a policy may well be below it.
+    """
+    from rightarm.lab.experiment.expressions import read_policy, read_problem
+    from rightarm.lab.lower_bound import lai_robbins
+
+    picture(output)
+    chosen, setting = [read_policy(text) for text in policies], read_problem(problem)
+    result = rightarm.simulate(
+        chosen, setting, horizon=horizon, replications=replications, seed=seed, workers=workers, progress=True
+    )
+    bound = lai_robbins(setting)
+    result.plot(output, log=log, bounds={} if bound is None else {"Lai–Robbins, asymptotically": bound})
+    typer.echo(str(result))
+    if bound is not None:
+        slope = float(bound(10)) / math.log(10)
+        bounded = f"in the long run no consistent policy's regret grows more slowly than {slope:,.4g} log T"
+        typer.echo(wrapped(f"Lai–Robbins: {bounded}"))
+    typer.echo(f"wrote {output}")
