@@ -115,9 +115,14 @@ def relabelled(panel: Panel, labels: Mapping[str, str] | Sequence[str] | None) -
     return replace(panel, curves=renamed)
 
 
+def half_width(curve: Measured) -> F64:
+    """Half the width of the 95% confidence band; nothing where no error is known."""
+    return NORMAL_95 * np.nan_to_num(curve.error)
+
+
 def band(curve: Measured) -> tuple[F64, F64]:
     """The confidence band; its lower edge stays above zero, where a logarithmic axis would tear it."""
-    half = NORMAL_95 * curve.error
+    half = half_width(curve)
     low = curve.mean - half
     return np.where(curve.mean > 0, np.maximum(low, 1e-3 * curve.mean), low), curve.mean + half
 

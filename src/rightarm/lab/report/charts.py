@@ -14,13 +14,13 @@ from matplotlib.colors import to_hex
 from numpy.typing import NDArray
 
 from rightarm.simulation.panels import (
-    NORMAL_95,
     ROUND,
     Line,
     Measured,
     Panel,
     Style,
     band,
+    half_width,
     line_styles,
     lowest,
     styles_of,
@@ -154,7 +154,7 @@ def _with_band(curve: Measured, panel: Panel, style: Style) -> list[dict[str, An
     dots = panel.x != ROUND or style.marker or len(curve.x) == 1
     line = _line(Line(curve.label, curve.x, curve.mean), panel, style) | {
         "mode": "lines+markers" if dots else "lines",
-        "customdata": numbers(NORMAL_95 * curve.error),
+        "customdata": numbers(half_width(curve)),
         "marker": {"size": 6, "symbol": SYMBOLS.get(style.marker, "circle"), "maxdisplayed": MOST_DOTS},
     }
     line["hovertemplate"] += " ± %{customdata:,.2~g}"
@@ -172,7 +172,7 @@ def _with_band(curve: Measured, panel: Panel, style: Style) -> list[dict[str, An
         "line": {"width": 0},
         "hoverinfo": "skip",
     }
-    return [area, line] if some.any() and curve.error.any() else [line]
+    return [area, line] if some.any() and half_width(curve).any() else [line]
 
 
 def _level(level: Measured, span: tuple[float, float], style: Style) -> dict[str, Any]:
@@ -180,7 +180,7 @@ def _level(level: Measured, span: tuple[float, float], style: Style) -> dict[str
     low, high = span
     points = np.geomspace(low, high, 25) if low > 0 else np.linspace(low, high, 25)
     line = _line(Line(level.label, points, np.full(25, level.mean[-1])), Panel("", []), style)
-    half = numbers(np.full(25, NORMAL_95 * level.error[-1]))
+    half = numbers(np.full(25, half_width(level)[-1]))
     return line | {"customdata": half, "hovertemplate": "final regret %{y:,.4~g} ± %{customdata:,.2~g}"}
 
 
