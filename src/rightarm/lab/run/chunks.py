@@ -37,7 +37,8 @@ def _structure(formula: Formula) -> tuple[Any, ...]:
         _structure(value) if isinstance(value, Formula) else None if isinstance(value, float | tuple) else value
         for value in formula.values.values()
     )
-    return formula.family.identity, *values
+    family = formula.family
+    return family.function if family.bare else family, *values
 
 
 def _work(job: Job) -> int:
