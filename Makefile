@@ -1,33 +1,36 @@
 # Each target sets up what it needs in .venv, from the pinned versions in constraints.txt; Python 3.11+ and make are enough.
+# `make test PYTHON=python3.13` does the same with another Python, in an environment of its own, .venv-3.13.
 
 PYTHON ?= python3
-BIN := .venv/bin
+VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+VENV := $(if $(filter file,$(origin PYTHON)),.venv,.venv-$(VERSION))
+BIN := $(VENV)/bin
 export RIGHTARM_CACHE_DIR ?= $(CURDIR)/.cache/compiled
 
 .PHONY: figure1 reproduce quick test test-slow check bench format clean
 
-figure1: .venv/ready  ## the paper's Figure 1, into results/figure1
+figure1: $(VENV)/ready  ## the paper's Figure 1, into results/figure1
 	$(BIN)/rightarm reproduce figure1
 
-reproduce: .venv/ready  ## every claim of the paper against simulation, on one page: results/all.html
+reproduce: $(VENV)/ready  ## every claim of the paper against simulation, on one page: results/all.html
 	$(BIN)/rightarm reproduce all
 
-quick: .venv/ready  ## a smaller Figure 1 in half a minute, into results/figure1-quick
+quick: $(VENV)/ready  ## a smaller Figure 1 in half a minute, into results/figure1-quick
 	$(BIN)/rightarm reproduce figure1 --quick
 
 test: check  ## all checks and tests but the slow ones
 	$(BIN)/pytest
 
-test-slow: .venv/ready  ## the long ones: all 2^32 words of the noise, 10^10 draws, a million rounds; about ten minutes
+test-slow: $(VENV)/ready  ## the long ones: all 2^32 words of the noise, 10^10 draws, a million rounds; about ten minutes
 	$(BIN)/pytest -m slow
 
-check: .venv/ready  ## style, types, layers
+check: $(VENV)/ready  ## style, types, layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: .venv/ready  ## speed against others in the same run; ratios go to BENCHMARKS.md by hand
+bench: $(VENV)/ready  ## speed against others in the same run; ratios go to BENCHMARKS.md by hand
 	$(BIN)/python -m benchmarks.engine
 	$(BIN)/python -m benchmarks.policies
 	$(BIN)/python -m benchmarks.scaling
@@ -37,15 +40,21 @@ bench: .venv/ready  ## speed against others in the same run; ratios go to BENCHM
 	$(BIN)/python -m benchmarks.live
 	$(BIN)/python -m benchmarks.sweeps
 
-format: .venv/ready  ## rewrite the sources in the house style
+format: $(VENV)/ready  ## rewrite the sources in the house style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 clean:  ## forget everything that can be made again
-	rm -rf .venv .cache .mypy_cache .ruff_cache .pytest_cache .import_linter_cache dist
+	rm -rf .venv .venv-* .cache .mypy_cache .ruff_cache .pytest_cache .import_linter_cache dist
 
-.venv/ready: pyproject.toml constraints.txt
+# An environment that was made by another version of Python is made anew.
+ifneq ($(VERSION),$(shell sed -n 's/^version = \([0-9]*\.[0-9]*\).*/\1/p' $(VENV)/pyvenv.cfg 2>/dev/null))
+CLEAR := --clear
+.PHONY: $(VENV)/ready
+endif
+
+$(VENV)/ready: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, this is " + sys.version)'
-	$(PYTHON) -m venv .venv
+	$(PYTHON) -m venv $(CLEAR) $(VENV)
 	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --editable '.[lab,dev]'
 	touch $@

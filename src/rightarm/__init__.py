@@ -1,6 +1,6 @@
 """rightarm: multi-armed bandits around "Boltzmann Exploration Done Right". The public names, and nothing else."""
 
-from rightarm import noise, propensity, theory
+from rightarm import moved, noise, propensity, theory
 from rightarm.estimators.catoni import CatoniEstimator
 from rightarm.evaluation import Evaluation, Replay, evaluate, replay
 from rightarm.evaluation.exports import to_obp, to_vw
@@ -58,6 +58,8 @@ from rightarm.problems import (
 from rightarm.simulation import RandomProblem, Result, ResultsByProblem, simulate
 
 __version__ = "0.1.0"
+
+moved.install()
 
 __all__ = [
     "EXP3",

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightarm.formula.compile import bits_of_float, float_of_bits, fma, jit, pointer
+from rightarm.formula.identity import identity
 
 f32 = np.float32
 i32 = np.int32
@@ -147,7 +148,7 @@ class Law:
 
     def specification(self) -> dict[str, str]:
         """The law as plain data."""
-        return {"law": f"{type(self).__module__}:{type(self).__qualname__}"}
+        return {"law": f"{type(self).__module__}:{type(self).__qualname__}", "code": identity(type(self))}
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other)

@@ -5,9 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-import os
-import subprocess
-import sys
 import textwrap
 import types
 from collections.abc import Callable, Iterator
@@ -20,7 +17,8 @@ from numba.core import event
 
 import rightarm as ra
 from cases import cautious, restless
-from rightarm.formula.compile import cache_directory, fingerprint, fma, jit, positional
+from interpreters import run_python
+from rightarm.formula.compile import bytecode_hash, fma, jit, positional
 
 
 @contextlib.contextmanager
@@ -120,7 +118,7 @@ def test_an_edited_formula_is_compiled_anew(edit: Callable[[float], Any]) -> Non
         assert play(edit(factor), problem).pulls[0, 0].tolist() == pulls
 
 
-def test_fingerprint_tells_code_apart() -> None:
+def test_bytecode_hash_tells_code_apart() -> None:
     texts = [
         "lambda x: x",
         "lambda x: x + 1",
@@ -130,22 +128,22 @@ def test_fingerprint_tells_code_apart() -> None:
         "lambda x: k",
     ]
     functions = [eval(text, {"np": np, "k": 1}) for text in texts] + [eval("lambda x: k", {"k": 2})]
-    assert len({fingerprint(function) for function in functions}) == len(functions)
+    assert len({bytecode_hash(function) for function in functions}) == len(functions)
 
 
-def test_fingerprint_is_of_the_code_alone() -> None:
+def test_bytecode_hash_is_of_the_code_alone() -> None:
     """Not of the object, its file or the rest of its globals."""
     first, second = (eval(compile("lambda x: x + k", name, "eval"), {"k": 1, name: 2}) for name in "ab")
-    assert fingerprint(first) == fingerprint(second)
+    assert bytecode_hash(first) == bytecode_hash(second)
 
 
 @pytest.mark.parametrize(
     ("first", "second"),
     [((1, 2), (2, 1)), ((1,), (1.0,)), ((1, 2), [1, 2]), (("a", "b"), ("ab",)), (0.1, 0.1 + 2**-56), ("1", 1)],
 )
-def test_fingerprint_tells_values_apart(first: Any, second: Any) -> None:
-    assert fingerprint(first) != fingerprint(second)
-    assert fingerprint(first) == fingerprint(first)
+def test_bytecode_hash_tells_values_apart(first: Any, second: Any) -> None:
+    assert bytecode_hash(first) != bytecode_hash(second)
+    assert bytecode_hash(first) == bytecode_hash(first)
 
 
 # Other processes.
@@ -172,19 +170,6 @@ FORMULA = """
     def wobbly(t, pulls, mean, z, *, C: float = 1.0):
         return (mean + SHIFT * C / np.sqrt(pulls + np.log(t)) * z) * {sign}
 """
-
-
-def run_python(code: str, *arguments: str, **environment: str) -> str:
-    """What a fresh interpreter prints for ``code``, warnings being errors."""
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", textwrap.dedent(code), *arguments],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def test_a_second_process_compiles_nothing(tmp_path: Path) -> None:
@@ -228,32 +213,6 @@ def test_import_is_light() -> None:
         print([module for module in {heavy} if module in sys.modules])
     """
     assert run_python(code).strip() == "[]"
-
-
-def test_cache_directory_is_where_it_was_asked_for(tmp_path: Path) -> None:
-    code = "from rightarm.formula.compile import cache_directory; print(cache_directory())"
-    asked = Path(run_python(code, RIGHTARM_CACHE_DIR=str(tmp_path)).strip())
-    assert asked.parent == tmp_path
-    assert asked.name == cache_directory().name
-    if sys.platform == "linux":
-        environment = {key: value for key, value in os.environ.items() if key != "RIGHTARM_CACHE_DIR"}
-        done = subprocess.run(
-            [sys.executable, "-c", code],
-            env={**environment, "XDG_CACHE_HOME": str(tmp_path)},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert Path(done.stdout.strip()) == tmp_path / "rightarm" / asked.name
-
-
-def test_a_cache_that_cannot_be_written_is_done_without(tmp_path: Path) -> None:
-    """A file stands where the folder should be."""
-    (tmp_path / "file").write_text("")
-    code = "from rightarm.formula.compile import cache_directory as f; print(f()); assert f().is_dir()"
-    folder = Path(run_python(code, RIGHTARM_CACHE_DIR=str(tmp_path / "file"), TMPDIR=str(tmp_path)).strip())
-    assert folder.parent == tmp_path
-    assert not folder.exists()  # nothing is left behind
 
 
 def test_a_formula_that_does_not_compile_is_named() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import pickle
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -252,6 +252,29 @@ def test_arguments_that_do_not_fit(family: Any) -> None:
             family(*arguments)
     with pytest.raises(TypeError, match=f"^{family.name} has no parameter 'wrong'; it has {family.parameters[0].name}"):
         family(wrong=1.0)
+
+
+def test_an_option_is_not_computed_with() -> None:
+    """It has no value in compiled code."""
+
+    @ra.policy
+    def named(mean, *, estimator: Literal["mean", "catoni"] = "mean", C: float = 1.0):  # type: ignore[no-untyped-def]
+        return mean * (C if estimator == "mean" else 2 * C)
+
+    @ra.policy
+    def inside(mean, *, mode: Literal["up", "down"]):  # type: ignore[no-untyped-def]
+        return (lambda x: x if mode == "up" else -x)(mean)
+
+    @ra.policy(explore=lambda arms, *, estimator: (0.1 if estimator == "mean" else 0.2) / arms)
+    def exploring(mean, *, estimator: Literal["mean", "catoni"] = "mean"):  # type: ignore[no-untyped-def]
+        return mean
+
+    with pytest.raises(TypeError, match="named computes with estimator, which must be a number for that, got 'mean'"):
+        named()
+    with pytest.raises(TypeError, match=r"inside computes with mode.*got 'up'"):
+        inside("up")
+    with pytest.raises(TypeError, match="computes with estimator"):
+        ra.simulate(exploring(), ra.Bernoulli([0.5, 0.4]), horizon=10, replications=1)
 
 
 # Parameters and the formula's own attributes.

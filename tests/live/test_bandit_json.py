@@ -200,7 +200,7 @@ WORDS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
         "recent must be the rewards that count, got \\[3, 3\\] by arm",
     ),
     "another generator": (lambda s: s["random"].update(bit_generator="MT19937"), "PCG64"),
-    "another policy's formula": (lambda s: s["policy"].update(code="0" * 16), "not the one that it was"),
+    "another policy's formula": (lambda s: s["policy"].update(code="0" * 16), "has changed since this was saved"),
     "a schedule as policy": (lambda s: s.update(policy=ra.inverse_log(0.5).specification()), "policy"),
     "a policy's parameter": (lambda s: s["policy"]["parameters"].update(C=-1.0), "C must be positive"),
 }

@@ -7,23 +7,18 @@ formula and reached through a function pointer of one fixed signature).
 
 from __future__ import annotations
 
-import ast
-import atexit
 import contextlib
 import dis
 import functools
 import hashlib
-import os
-import shutil
-import sys
-import tempfile
 import threading
 import types
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from rightarm.formula.cache import cache_directory
 
 OPTIONS: dict[str, Any] = {
     "nogil": True,  # threads, not processes, on one machine
@@ -31,6 +26,8 @@ OPTIONS: dict[str, Any] = {
     "forceinline": True,  # a tuple of many arrays costs 100 ns to pass
     "fastmath": False,  # vector body and scalar tail must round alike; fused operations are written out as `fma`
 }
+
+ABOUT_LOCALS = frozenset({"FAST", "CLOSURE", "DEREF"})  # in the names of bytecode's steps
 
 _lock = threading.RLock()
 
@@ -182,7 +179,7 @@ def pointer(subject: str, template: Callable[..., None], signature: str, **names
     ``subject`` is what an error speaks of.
 
     Whoever calls it is compiled once for the signature, whatever formula stands behind it. The machine code is kept
-    on disk under a fingerprint of all the code that went in, so an edited formula is never mistaken for the old one.
+    on disk under a hash of all the code that went in, so an edited formula is never mistaken for the old one.
     """
     return _make("cfunc", subject, template, signature, names)
 
@@ -193,7 +190,7 @@ def function(subject: str, template: Callable[..., Any], signature: str, **names
 
 
 def _make(kind: str, subject: str, template: Callable[..., Any], signature: str, names: dict[str, Any]) -> Any:
-    key = fingerprint(kind, template, signature, tuple(sorted(names.items())))
+    key = bytecode_hash(kind, template, signature, tuple(sorted(names.items())))
     with _lock:
         if key not in _made:
             import numba
@@ -238,7 +235,7 @@ def _with_compiled_names(function: Callable[..., Any], numpy: types.ModuleType =
 
     ``numpy`` is what stands there for NumPy.
     """
-    namespace = {name: _compiled(value, numpy) for name, value in _globals_used(function).items()}
+    namespace = {name: _compiled(value, numpy) for name, value in globals_used(function).items()}
     namespace["__name__"] = __name__  # Numba's cache would import the user's module, which may have moved
     closure = tuple(types.CellType(_compiled(cell.cell_contents, numpy)) for cell in function.__closure__ or ())
     copy = _copy(function, namespace, closure=closure)
@@ -258,7 +255,8 @@ def _compiled(value: Any, numpy: types.ModuleType) -> Any:
     return value
 
 
-def _globals_used(function: Callable[..., Any]) -> dict[str, Any]:
+def globals_used(function: Callable[..., Any]) -> dict[str, Any]:
+    """The global variables that the function reads, by name."""
     available = function.__globals__
     return {name: available[name] for name in sorted(_global_names(function.__code__)) if name in available}
 
@@ -276,17 +274,31 @@ def _all_names(code: types.CodeType) -> frozenset[str]:
     return frozenset(code.co_names).union(*inner)
 
 
+def names_read(function: Callable[..., Any]) -> frozenset[str]:
+    """The names of the arguments, and of other local variables, that the function's code makes use of."""
+    steps = (step for step in dis.get_instructions(function.__code__) if set(step.opname.split("_")) & ABOUT_LOCALS)
+    return frozenset(name for step in steps for name in _names(step.argval))
+
+
+def _names(argval: Any) -> tuple[str, ...]:
+    return argval if isinstance(argval, tuple) else (argval,)  # one step may read two variables
+
+
 def draws_random_numbers(function: Callable[..., Any]) -> bool:
     """Whether a formula reaches for NumPy's or Python's own random numbers, which no seed of ours would govern."""
-    used = _globals_used(function).values()
+    used = globals_used(function).values()
     modules = {value.__name__ for value in used if isinstance(value, types.ModuleType)}
     return bool(modules & {"random", "numpy.random"}) or (
         "numpy" in modules and "random" in _all_names(function.__code__)
     )
 
 
-def fingerprint(*parts: Any) -> str:
-    """A name for code and constants: equal for equal behaviour, whatever file or process they live in."""
+def bytecode_hash(*parts: Any) -> str:
+    """A name for the bytecode and the constants of compiled functions, for this version of Python only.
+
+    It finds machine code on disk again, which is for one Python anyway. What people keep is named by `identity`, which
+    is the same on all of them.
+    """
     digest = hashlib.sha256()
     for token in _tokens(parts, seen={}):
         digest.update(token.encode() + b"\0")
@@ -321,7 +333,7 @@ def _function_tokens(function: types.FunctionType, seen: dict[int, int]) -> Iter
         yield f"function {seen[id(function)]} again"
         return
     seen[id(function)] = len(seen)
-    used = _globals_used(function)
+    used = globals_used(function)
     modules = {name: value for name, value in used.items() if isinstance(value, types.ModuleType)}
     attributes = [
         (name, attribute, getattr(module, attribute))
@@ -349,49 +361,3 @@ def _cache_directory() -> Iterator[None]:
         yield
     finally:
         settings.CACHE_DIR = before
-
-
-@functools.cache
-def cache_directory() -> Path:
-    """Where machine code is kept: ``RIGHTARM_CACHE_DIR`` or the user's cache folder, with a subfolder for each version.
-
-    Numba's cache does not notice an edit in another file than the compiled function's own, so the folder's name is the
-    hash of all our sources that have something compiled.
-    """
-    if "RIGHTARM_CACHE_DIR" in os.environ:
-        root = Path(os.environ["RIGHTARM_CACHE_DIR"])
-    elif sys.platform == "win32":
-        root = Path(os.environ.get("LOCALAPPDATA", Path.home())) / "rightarm"
-    else:
-        root = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "rightarm"
-    folder = root / compiled_hash()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / ".writable").touch()
-    except OSError:  # a home that cannot be written to: compile anew in every process rather than fail
-        temporary = Path(tempfile.mkdtemp(prefix="rightarm-"))
-        atexit.register(shutil.rmtree, temporary, ignore_errors=True)
-        return temporary
-    return folder
-
-
-@functools.cache
-def source_hash() -> str:
-    """A name for this very version of our code."""
-    sources = sorted(Path(__file__).parents[1].rglob("*.py"))
-    return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
-
-
-@functools.cache
-def compiled_hash() -> str:
-    """A name for the code of our modules that have something compiled, whatever their docstrings and comments say."""
-    sources = (path.read_text(encoding="utf-8") for path in sorted(Path(__file__).parents[1].rglob("*.py")))
-    trees = [_without_docstrings(ast.parse(source)) for source in sources if "rightarm.formula.compile" in source]
-    return hashlib.sha256("".join(map(ast.dump, trees)).encode()).hexdigest()[:16]
-
-
-def _without_docstrings(tree: ast.AST) -> ast.AST:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
-            del node.body[0]
-    return tree

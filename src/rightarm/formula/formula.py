@@ -12,66 +12,16 @@ The same function is called with NumPy arrays for one live decision and compiled
 from __future__ import annotations
 
 import functools
-import importlib
 import inspect
-import math
-import numbers
-import sys
 import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
-
-import numpy as np
+from typing import Any, ClassVar
 
 import rightarm.formula.elementary  # noqa: F401  its functions stand for NumPy's in compiled formulas
-from rightarm.formula.compile import draws_random_numbers, fingerprint, positional
-
-
-@dataclass(frozen=True)
-class Rule:
-    """What a parameter must be, beyond a finite number."""
-
-    adjective: str
-    holds: Callable[[float], bool]
-
-
-Positive = Annotated[float, Rule("positive", lambda x: x > 0)]
-NonNegative = Annotated[float, Rule("non-negative", lambda x: x >= 0)]
-Probability = Annotated[float, Rule("between 0 and 1", lambda x: 0 <= x <= 1)]
-WHOLE = Rule("a whole number", lambda x: x == int(x))
-Count = Annotated[float, Rule("a whole number from 1 on", lambda x: x >= 1 and x == int(x))]
-
-
-def check_number(name: str, value: Any, rule: Rule | None = None) -> float:
-    """``value`` as a float, or an error that says which parameter it was and what it got."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real | np.number):
-        raise TypeError(f"{name} must be a number, got {value!r}")
-    try:
-        number = float(value)
-    except OverflowError:  # a whole number of more than 308 digits
-        number = math.inf
-    if not math.isfinite(number):
-        raise ValueError(f"{name} must be finite, got {number}")
-    if rule is not None and not rule.holds(number):
-        raise ValueError(f"{name} must be {rule.adjective}, got {number}")
-    return number
-
-
-def check_count(name: str, value: Any, least: int = 1) -> int:
-    """``value`` as an int of at least ``least``; 1e6 and 10**6 are the same to us."""
-    number = check_number(name, value)
-    if number != int(number) or number < least:
-        raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
-    return int(value)
-
-
-def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
-    """``value`` if it is one of ``choices``, or an error that lists them."""
-    if value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
-    return str(value)
+from rightarm.formula.compile import draws_random_numbers, names_read
+from rightarm.formula.identity import identity, with_defaults
+from rightarm.formula.parameters import WHOLE, check_choice, check_number, rule_of
 
 
 class Formula:
@@ -84,6 +34,9 @@ class Formula:
     values: dict[str, Any]
 
     def __init__(self, family: Family, values: Mapping[str, Any]) -> None:
+        for name, value in values.items():
+            if name in family.read and not isinstance(value, float | tuple | Formula):  # compiled, it would be 0
+                raise TypeError(f"{family.name} computes with {name}, which must be a number for that, got {value!r}")
         self.__dict__.update(values, family=family, values=dict(values))
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -143,7 +96,7 @@ class Formula:
         return hash(self._key())
 
     def _key(self) -> tuple[Any, ...]:
-        return (self.family.identity, *self.values.items())
+        return (self.family.made_of, *self.values.items())
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.family.bare:
@@ -172,7 +125,7 @@ class Formula:
         values = {name: v.specification() if hasattr(v, "specification") else v for name, v in self.values.items()}
         function = self.family.function
         name = f"{function.__module__}:{function.__qualname__}"
-        return {"formula": name, "code": fingerprint(*self.family.identity), "parameters": values}
+        return {"formula": name, "code": self.family.identity, "parameters": values}
 
 
 def _as_argument(name: str, value: Any) -> str:
@@ -238,9 +191,24 @@ class Family:
         return hasattr(annotation, "accept") or typing.get_origin(annotation) is typing.Literal
 
     @property
-    def identity(self) -> tuple[Any, ...]:
-        """What makes two families the same."""
-        return (self.function,)
+    def made_of(self) -> tuple[Any, ...]:
+        """The functions and constants that make two families the same."""
+        return with_defaults(self.function) if self.bare else (self.function,)
+
+    @property
+    def identity(self) -> str:
+        """A text that is the same wherever the formula is: see `rightarm.formula.identity`.
+
+        It is computed anew each time, because a global constant may have been changed meanwhile. A family that came
+        from another process has no source; it brings its identity along.
+        """
+        brought: str | None = vars(self).get("identity_where_made")
+        return brought or identity(*self.made_of)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All that another process needs to have the same family, its identity included."""
+        kept = {name: value for name, value in vars(self).items() if name != "annotations"}
+        return kept | {"identity_where_made": self.identity}
 
     @functools.cached_property
     def annotations(self) -> dict[str, Any]:
@@ -262,6 +230,11 @@ class Family:
         given, hints = self.bind(*arguments, **keywords), self.annotations
         return self.kind(self, {name: self.kind.check(name, value, hints.get(name)) for name, value in given.items()})
 
+    @functools.cached_property
+    def read(self) -> frozenset[str]:
+        """The names of the inputs and parameters that the formula computes with."""
+        return names_read(self.function)
+
     def _parameter_list(self) -> str:
         texts = (p.name if p.default is p.empty else f"{p.name}={p.default!r}" for p in self.parameters)
         return ", ".join(texts) or "none"
@@ -271,114 +244,3 @@ class Family:
 
     def __reduce__(self) -> str:
         return self.__qualname__
-
-
-def imported(address: str) -> Any:
-    """What stands at ``module:name``."""
-    module, _, name = address.partition(":")
-    try:
-        return getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError):
-        raise ValueError(f"{address} cannot be imported here") from None
-
-
-def present(address: str) -> Any:
-    """The same, in modules that are imported already: for text from elsewhere, which must not set off anything."""
-    module, _, name = str(address).partition(":")
-    try:
-        return vars(sys.modules[module])[name]
-    except KeyError:
-        raise ValueError(f"{address} is not there; import its module, or give the policy itself") from None
-
-
-def from_specification(specification: Mapping[str, Any], find: Callable[[str], Any] = imported) -> Any:
-    """The formula that `Formula.specification` described; ``find`` finds what stands at ``module:name``.
-
-    >>> import rightarm as ra
-    >>> from_specification(ra.UCB(C=0.5).specification())
-    UCB(C=0.5)
-    """
-    if "law" in specification:
-        law = find(specification["law"])
-        if not isinstance(law, type) or not hasattr(law, "quantile"):
-            raise ValueError(f"{specification['law']} is not a law of noise")
-        return law()
-    found = family_of(specification, find)
-    values = {
-        name: from_specification(value, find) if isinstance(value, Mapping) else value
-        for name, value in specification["parameters"].items()
-    }
-    if not isinstance(found, Family | types.FunctionType):
-        raise ValueError(f"{specification['formula']} is not a formula")
-    return found(**values) if isinstance(found, Family) else found  # a plain function of t is a schedule as it stands
-
-
-def family_of(specification: Mapping[str, Any], find: Callable[[str], Any] = imported) -> Any:
-    """The family, or the plain function, that a specification names, if it is still the same."""
-    found = find(specification["formula"])
-    identity = found.identity if isinstance(found, Family) else (found,)
-    if fingerprint(*identity) != specification["code"]:
-        raise ValueError(f"the formula {specification['formula']} is not the one that it was")
-    return found
-
-
-def rule_of(annotation: Any) -> Rule | None:
-    """The rule in an annotation such as `Positive`."""
-    return next((extra for extra in getattr(annotation, "__metadata__", ()) if isinstance(extra, Rule)), None)
-
-
-@dataclass(frozen=True)
-class Program:
-    """Formulas' trees as compilable source: expressions over inputs, and the functions they call.
-
-    ``common`` are the parameters' values that are the same for a whole round, computed once per round; the
-    ``expressions`` are computed for every arm and replication and find those as ``p[0]``, ``p[1]``, ...
-    """
-
-    common: tuple[str, ...]
-    expressions: tuple[str, ...]
-    functions: dict[str, types.FunctionType]
-    numbers: tuple[float, ...]
-
-
-def program(formulas: Iterable[Formula], per_round: frozenset[str], names: Mapping[str, str]) -> Program:
-    """Flatten ``formulas``; a part whose inputs are all in ``per_round`` is evaluated once per round.
-
-    ``names`` says where an input is found that is not an argument by its own name.
-    """
-    functions: dict[str, types.FunctionType] = {}
-    constants: list[float] = []
-    common: list[str] = []
-
-    def call(node: Formula, argument: Callable[[Any], str]) -> str:
-        name = f"f{len(functions)}"
-        functions[name] = positional(node.family.function)
-        inputs = (names.get(own, own) for own in node.family.inputs)
-        return f"{name}({', '.join([*inputs, *map(argument, node.values.values())])})"
-
-    def number(value: Any) -> str:
-        if not isinstance(value, float):
-            return "0.0"  # an option, which does not enter the formula
-        constants.append(value)
-        return f"numbers[{len(constants) - 1}]"
-
-    def once(value: Any) -> str:
-        return call(value, once) if isinstance(value, Formula) else number(value)
-
-    def everywhere(value: Any) -> str:
-        if isinstance(value, Formula) and not value.inputs <= per_round:
-            return call(value, everywhere)
-        common.append(once(value))
-        return f"p[{len(common) - 1}]"
-
-    expressions = tuple(call(formula, everywhere) for formula in formulas)
-    return Program(tuple(common), expressions, functions, tuple(constants))
-
-
-def define(name: str, arguments: str, expression: str, functions: Mapping[str, Any]) -> types.FunctionType:
-    """The function ``name(arguments)`` that returns ``expression``."""
-    namespace: dict[str, Any] = dict(functions)
-    exec(f"def {name}({arguments}):\n    return {expression}", namespace)  # the source is made above, of our own words
-    function: types.FunctionType = namespace[name]
-    function.__module__ = __name__
-    return function

@@ -6,7 +6,7 @@ import math
 from collections.abc import Hashable, Mapping
 from typing import Any
 
-from rightarm.formula import check_number, from_specification, present
+from rightarm.formula import check_number, difference, from_specification, present
 from rightarm.live.arms import shortened
 from rightarm.scores.policy import Policy
 from rightarm.text import number, table, wrapped
@@ -64,17 +64,11 @@ def policy_from(specification: Mapping[str, Any]) -> Policy:
 
 def check_same_policy(policy: Policy, specification: Any) -> None:
     """Raise if a policy is not the one described; where its formulas stand does not matter, what they say does."""
-    given, wanted = policy.specification(), specification
-    if _without_places(given) == _without_places(wanted):
-        return
-    what = "parameters differ" if given["code"] == wanted["code"] else "formula differs"
-    raise ValueError(f"policy must be the one of the state, {wanted['formula']}, got {policy!r}, whose {what}")
-
-
-def _without_places(value: Any) -> Any:
-    if not isinstance(value, Mapping):
-        return value
-    return {name: _without_places(part) for name, part in value.items() if name != "formula"}
+    differing = difference(policy, specification)
+    if differing is not None:
+        what = {"formula": "formula differs", "parameters": "parameters differ"}[differing]
+        wanted = specification["formula"]
+        raise ValueError(f"policy must be the one of the state, {wanted}, got {policy!r}, whose {what}")
 
 
 def as_text(head: str, rows: list[dict[str, Any]]) -> str:

@@ -255,7 +255,7 @@ class ProblemFamily(Family):
         self.mean, self.second_moment, self.require = mean, second_moment, require
 
     @property
-    def identity(self) -> tuple[Any, ...]:
+    def made_of(self) -> tuple[Any, ...]:
         return (self.function, self.mean, self.second_moment)
 
 

@@ -418,7 +418,7 @@ class PolicyFamily(Family):
             )
 
     @property
-    def identity(self) -> tuple[Any, ...]:
+    def made_of(self) -> tuple[Any, ...]:
         explore = None if self.explore is None else self.explore.function
         columns = tuple((name, part.function) for name, part in (*self.learn.items(), *self.keep.items()))
         law = () if self.law is None else (self.law[0], self.law[1].function)

@@ -156,7 +156,7 @@ def test_two_names_of_the_same_are_computed_once(folder: Path) -> None:
 
 def test_other_code_is_another_cell(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(folder, [cell()])
-    monkeypatch.setattr("rightarm.lab.experiment.cell.source_hash", lambda: "changed")
+    monkeypatch.setattr("rightarm.lab.experiment.cell.outcome_code", lambda: "changed")
     assert sum(job.replications for job in fill(folder, [cell()])) == 100
 
 

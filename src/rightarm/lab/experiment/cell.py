@@ -5,14 +5,16 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import platform
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from rightarm.formula.compile import source_hash
+from rightarm.formula import without_addresses
 from rightarm.problems import Problem
 from rightarm.problems.random import RandomProblem
 from rightarm.scores.policy import Policy
 from rightarm.simulation.engine import Start
+from rightarm.simulation.identity import outcome_code
 from rightarm.simulation.jobs import Job, padded
 from rightarm.simulation.result import versions
 
@@ -41,21 +43,33 @@ class Cell:
         return self.known or Start((0,) * self.problem.arms, (0.0,) * self.problem.arms)
 
     def specification(self) -> dict[str, Any]:
-        """All that determines what it gives, as plain data, our own code included; names do not."""
+        """All that determines what it gives, our own code included, and for information who computed it.
+
+        The versions of libraries are recorded and do not count as a difference. The kernels compute in IEEE arithmetic
+        with a fixed order of operations and with logarithms and exponentials of our own, so they give the same bits
+        whatever compiles them. Where a formula calls another function of NumPy, or a random problem draws its
+        parameters by NumPy, another version may differ in a last digit: no reason to compute a sweep again. Machines
+        of another architecture have other mathematical functions throughout, so the architecture does count.
+        """
         return {
             "policy": self.policy.specification(),
             "problem": self.problem.specification(),
             "seed": self.seed,
             "checkpoints": list(self.checkpoints),
-            "code": source_hash(),
+            "code": outcome_code(),
+            "machine": platform.machine(),
             "versions": versions(),
             **({} if self.known is None else {"start": asdict(self.known)}),
         }
 
     @functools.cached_property
     def key(self) -> str:
-        """A name for the specification. The number of replications is not part of it: more of them add to the same."""
-        text = json.dumps(self.specification(), sort_keys=True)
+        """A name for all that determines what it gives; neither the places of formulas nor versions are part of it.
+
+        Nor is the number of replications: more of them add to the same.
+        """
+        counted = {name: value for name, value in self.specification().items() if name != "versions"}
+        text = json.dumps(without_addresses(counted), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
     def blocks(self) -> list[Job]:

@@ -16,7 +16,7 @@ from typing import Any
 
 from rightarm.extras import needed_for
 from rightarm.formula import Family, Formula
-from rightarm.formula.compile import source_hash
+from rightarm.simulation.identity import outcome_code
 from rightarm.simulation.jobs import Job
 from rightarm.simulation.result import versions
 
@@ -48,7 +48,7 @@ def unpacked(chunk: Packed) -> tuple[Job, ...]:
 
 
 def _our_code() -> tuple[Any, ...]:
-    return (source_hash(), *sorted(versions().items()))
+    return (outcome_code(), *sorted(versions().items()))
 
 
 def _cloudpickle() -> Any:

@@ -1,0 +1,61 @@
+"""What the parameters of formulas may be, and the checks that say so in errors."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a parameter must be, beyond a finite number."""
+
+    adjective: str
+    holds: Callable[[float], bool]
+
+
+Positive = Annotated[float, Rule("positive", lambda x: x > 0)]
+NonNegative = Annotated[float, Rule("non-negative", lambda x: x >= 0)]
+Probability = Annotated[float, Rule("between 0 and 1", lambda x: 0 <= x <= 1)]
+WHOLE = Rule("a whole number", lambda x: x == int(x))
+Count = Annotated[float, Rule("a whole number from 1 on", lambda x: x >= 1 and x == int(x))]
+
+
+def check_number(name: str, value: Any, rule: Rule | None = None) -> float:
+    """``value`` as a float, or an error that says which parameter it was and what it got."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real | np.number):
+        raise TypeError(f"{name} must be a number, got {value!r}")
+    try:
+        number = float(value)
+    except OverflowError:  # a whole number of more than 308 digits
+        number = math.inf
+    if not math.isfinite(number):
+        raise ValueError(f"{name} must be finite, got {number}")
+    if rule is not None and not rule.holds(number):
+        raise ValueError(f"{name} must be {rule.adjective}, got {number}")
+    return number
+
+
+def check_count(name: str, value: Any, least: int = 1) -> int:
+    """``value`` as an int of at least ``least``; 1e6 and 10**6 are the same to us."""
+    number = check_number(name, value)
+    if number != int(number) or number < least:
+        raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
+    return int(value)
+
+
+def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
+    """``value`` if it is one of ``choices``, or an error that lists them."""
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
+    return str(value)
+
+
+def rule_of(annotation: Any) -> Rule | None:
+    """The rule in an annotation such as `Positive`."""
+    return next((extra for extra in getattr(annotation, "__metadata__", ()) if isinstance(extra, Rule)), None)

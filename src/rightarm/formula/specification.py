@@ -1,0 +1,175 @@
+"""Formulas as plain data and back: found by their address, and checked to be the ones that were saved."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+import types
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+from rightarm.formula.compile import bytecode_hash
+from rightarm.formula.former import FORMER
+from rightarm.formula.formula import Family, Formula
+from rightarm.formula.identity import BYTECODE, PYTHON, TREE, identity, with_defaults
+from rightarm.moved import present_module
+
+OF_0_1_0 = re.compile("[0-9a-f]{24}")  # what version 0.1.0 wrote for a formula's identity: a hash of bytecode
+
+
+def imported(address: str) -> Any:
+    """What stands at ``module:name``, or stands elsewhere now."""
+    module, _, name = address.partition(":")
+    try:
+        return getattr(importlib.import_module(present_module(module)), name)
+    except (ImportError, AttributeError):
+        raise ValueError(f"{address} cannot be imported here") from None
+
+
+def present(address: str) -> Any:
+    """The same, in modules that are imported already: for text from elsewhere, which must not set off anything."""
+    module, _, name = str(address).partition(":")
+    try:
+        return vars(sys.modules[present_module(module)])[name]
+    except KeyError:
+        raise ValueError(f"{address} is not there; import its module, or give the policy itself") from None
+
+
+def from_specification(specification: Mapping[str, Any], find: Callable[[str], Any] = imported) -> Any:
+    """The formula that `Formula.specification` described; ``find`` finds what stands at ``module:name``.
+
+    >>> import rightarm as ra
+    >>> from_specification(ra.UCB(C=0.5).specification())
+    UCB(C=0.5)
+    """
+    if "law" in specification:
+        return _law(specification, find)
+    found = family_of(specification, find)
+    values = {
+        name: from_specification(value, find) if isinstance(value, Mapping) else value
+        for name, value in specification["parameters"].items()
+    }
+    return found(**values) if isinstance(found, Family) else found  # a plain function of t is a schedule as it stands
+
+
+def _law(specification: Mapping[str, Any], find: Callable[[str], Any]) -> Any:
+    law = find(specification["law"])
+    if not isinstance(law, type) or not hasattr(law, "quantile"):
+        raise ValueError(f"{specification['law']} is not a law of noise")
+    made = law()
+    if not _same_law(made, specification):
+        raise ValueError(f"the law of noise {specification['law']} has changed since this was saved")
+    return made
+
+
+def family_of(specification: Mapping[str, Any], find: Callable[[str], Any] = imported) -> Any:
+    """The family, or the plain function, that a specification names, if it is still the same."""
+    found = find(specification["formula"])
+    if not isinstance(found, Family | types.FunctionType):
+        raise ValueError(f"{specification['formula']} is not a formula")
+    objection = _objection(found, specification)
+    if objection:
+        raise ValueError(objection)
+    return found
+
+
+def difference(formula: Formula, specification: Mapping[str, Any]) -> Literal["formula", "parameters"] | None:
+    """In what a formula differs from the one described, if in anything; where it stands does not matter.
+
+    >>> import rightarm as ra
+    >>> saved = ra.UCB(C=0.5).specification()
+    >>> difference(ra.UCB(C=0.5), saved), difference(ra.UCB(C=0.25), saved), difference(ra.UCB1(), saved)
+    (None, 'parameters', 'formula')
+    """
+    if _objection(formula.family, specification):
+        return "formula"
+    family, given = formula.family, specification["parameters"]
+    wanted = {parameter.name: given.get(parameter.name, parameter.default) for parameter in family.parameters}
+    same = set(given) <= set(wanted) and all(
+        _same_value(formula, name, value, wanted[name]) for name, value in formula.values.items()
+    )
+    return None if same else "parameters"
+
+
+def _same_value(formula: Formula, name: str, value: Any, wanted: Any) -> bool:
+    if isinstance(wanted, Mapping):
+        if "law" in wanted:
+            return _same_law(value, wanted)
+        return isinstance(value, Formula) and difference(value, wanted) is None
+    try:
+        return bool(value == formula.check(name, wanted, formula.family.annotations.get(name)))
+    except (TypeError, ValueError):  # not a value that this parameter can have
+        return False
+
+
+def _same_law(law: Any, specification: Mapping[str, Any]) -> bool:
+    """Whether a law of noise is the one described; 0.1.0 described it by its address alone."""
+    if not hasattr(law, "quantile"):
+        return False
+    code = specification.get("code")
+    return bool(type(law).__name__ == _name(specification["law"]) if code is None else code == identity(type(law)))
+
+
+def without_addresses(specification: Any) -> Any:
+    """What a specification says of formulas and parameters, without where the formulas stand."""
+    if not isinstance(specification, Mapping):
+        return specification
+    places = ("formula", "law")
+    return {name: without_addresses(value) for name, value in specification.items() if name not in places}
+
+
+def _objection(found: Family | types.FunctionType, specification: Mapping[str, Any]) -> str | None:
+    """Why a formula is not the one described, if it is not."""
+    address, code = specification["formula"], str(specification["code"])
+    own = found.identity if isinstance(found, Family) else identity(*with_defaults(found))
+    if code == own or code in FORMER.get(_present_address(address), ()):
+        return None
+    if OF_0_1_0.fullmatch(code):
+        return _objection_to_0_1_0(found, specification)
+    if code.startswith(BYTECODE):
+        saved_on, _, saved = code.removeprefix(BYTECODE).partition(":")
+        if saved_on != PYTHON:
+            return (
+                f"the formula {address} was saved where its source was not at hand, and its identity is that of its "
+                f"bytecode: it can be loaded by Python {saved_on} only, and this is {PYTHON}"
+            )
+        if saved == bytecode_hash(*(found.made_of if isinstance(found, Family) else with_defaults(found))):
+            return None
+    if code.startswith(TREE) and own.startswith(BYTECODE):
+        return f"the formula {address} cannot be compared with what was saved, because its source is not at hand here"
+    return f"the formula {address} has changed since this was saved"
+
+
+def _objection_to_0_1_0(found: Family | types.FunctionType, specification: Mapping[str, Any]) -> str | None:
+    """Version 0.1.0 could not identify formulas on other Pythons: their names and those of parameters must do."""
+    address, names = specification["formula"], specification["parameters"]
+    parameters = found.parameters if isinstance(found, Family) else ()
+    known, needed = {p.name for p in parameters}, {p.name for p in parameters if p.default is p.empty}
+    if _name(found.__qualname__) != _name(address) or _is_ours(found.__module__) != _is_ours(address):
+        return f"the formula {address} is another one than {found.__module__}:{found.__qualname__}"
+    if isinstance(found, Family) and not needed <= set(names) <= known:
+        return f"the formula {address} has changed since this was saved: its parameters were {', '.join(names)}"
+    made_of = found.made_of if isinstance(found, Family) else (found,)
+    if not _is_ours(address) and bytecode_hash(*made_of) != specification["code"]:
+        warnings.warn(
+            f"the formula {address} is taken by its name for the one that was saved: rightarm 0.1.0, which saved it, "
+            f"could not identify formulas across versions of Python and NumPy; save it again",
+            UserWarning,
+            stacklevel=2,
+        )
+    return None
+
+
+def _present_address(address: str) -> str:
+    module, _, name = address.partition(":")
+    return f"{present_module(module)}:{name}"
+
+
+def _name(address: str) -> str:
+    return address.rpartition(":")[2].rpartition(".")[2]
+
+
+def _is_ours(address: str) -> bool:
+    return re.match(r"rightarm\b", address) is not None

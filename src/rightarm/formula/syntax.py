@@ -1,0 +1,105 @@
+"""Source code as what it says: syntax trees without words and layout, the same text on every Python."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import hashlib
+import linecache
+import types
+from collections.abc import Iterable
+from pathlib import Path
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+
+# Annotations check parameters and a decorator's work is seen in the function that it returns; the other fields repeat
+# what the tree says anyway. (`ast.dump` would not do: which fields it writes changes from Python to Python.)
+LEFT_OUT = frozenset({"annotation", "ctx", "kind", "returns", "simple", "type_comment"})
+UNUSED = 10**6  # no file has so many lines
+
+
+def canonical(node: object, without: frozenset[str] = LEFT_OUT) -> str:
+    """The tree as text, without docstrings, annotations and positions; empty fields are left out.
+
+    >>> canonical(ast.parse("x +  1  # one more", mode="eval"))
+    "Expression(body=BinOp(left=Name(id='x') op=Add() right=Constant(int 1)))"
+    """
+    if isinstance(node, ast.Constant):
+        return f"Constant({type(node.value).__name__} {node.value!r})"
+    if isinstance(node, ast.AST):
+        fields = [(name, getattr(node, name, None)) for name in sorted(node._fields) if name not in without]
+        texts = [f"{name}={canonical(value, without)}" for name, value in fields if value is not None and value != []]
+        return f"{type(node).__name__}({' '.join(texts)})"
+    if isinstance(node, list):
+        return f"[{', '.join(canonical(item, without) for item in node if not _says_nothing(item))}]"
+    return repr(node)
+
+
+def _says_nothing(statement: object) -> bool:
+    """Whether it is a docstring, or another constant that stands for itself."""
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+def sources_hash(paths: Iterable[Path]) -> str:
+    """A name for what the source files say: the same on every Python, whatever their docstrings and comments are.
+
+    Annotations count here, because those of a data class make its parameters.
+    """
+    counted = LEFT_OUT - {"annotation"}
+    digest = hashlib.sha256()
+    for path in sorted(paths):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        digest.update(f"{path.name} {canonical(tree, counted)}\n".encode())
+    return digest.hexdigest()[:16]
+
+
+@functools.lru_cache(maxsize=4096)
+def written_function(code: types.CodeType, path: str, loader: object) -> Function | None:
+    """The `def` or `lambda` from which ``code`` was compiled, or None where its source is not at hand.
+
+    ``path`` is the code's own file, which two codes that are equal may not share. ``loader`` is that of its module, for
+    modules that are in no file.
+    """
+    places = list(code.co_positions())
+    for _ in range(2):
+        source = "".join(linecache.getlines(path, {"__name__": "", "__loader__": loader}))
+        functions = _functions(source, path)
+        found = [node for other, node in functions if other == code and list(other.co_positions()) == places]
+        if found:
+            return found[0] if len({canonical(node) for node in found}) == 1 else None
+        linecache.checkcache(path)  # the file may have been edited, and its module loaded again
+    return None
+
+
+@functools.lru_cache(maxsize=64)
+def _functions(source: str, path: str) -> tuple[tuple[types.CodeType, Function], ...]:
+    """Every function in the source, with the code that it compiles to here.
+
+    Several lambdas may stand on one line, and their code does not say which is which. So the tree is compiled once more
+    with numbers in place of the lambdas' lines, which the code objects then have, in the same order as before.
+    """
+    try:
+        tree = ast.parse(source)
+        codes = _codes(compile(tree, path, "exec", dont_inherit=True))
+    except (SyntaxError, ValueError):
+        return ()
+    nodes = [node for node in ast.walk(tree) if isinstance(node, Function)]
+    named = {_start(node): node for node in nodes if not isinstance(node, ast.Lambda)}
+    lambdas = {UNUSED + i: node for i, node in enumerate(nodes) if isinstance(node, ast.Lambda)}
+    for number, node in lambdas.items():
+        node.lineno, node.end_lineno = number, number + 1
+    found: list[tuple[types.CodeType, Function | None]] = [
+        (code, named.get((code.co_name, code.co_firstlineno)) or lambdas.get(same.co_firstlineno))
+        for code, same in zip(codes, _codes(compile(tree, path, "exec", dont_inherit=True)), strict=True)
+    ]
+    return tuple((code, node) for code, node in found if node is not None)
+
+
+def _codes(code: types.CodeType) -> list[types.CodeType]:
+    inner = [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]
+    return [code, *(each for constant in inner for each in _codes(constant))]
+
+
+def _start(node: ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[str, int]:
+    """The name and the first line, as they stand in the code."""
+    return node.name, min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
