@@ -16,7 +16,7 @@ reproduce: $(VENV)/ready  ## every claim of the paper against simulation, on one
 	$(BIN)/rightarm reproduce all
 
 quick: $(VENV)/ready  ## a smaller Figure 1 in half a minute, into results/figure1-quick
-	$(BIN)/rightarm reproduce figure1 --quick --output results/figure1-quick
+	$(BIN)/rightarm reproduce figure1 --quick
 
 test: check  ## all checks and tests but the slow ones
 	$(BIN)/pytest

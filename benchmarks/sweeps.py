@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import rightarm as ra
 from benchmarks.common import table
 from benchmarks.peers import bernoulli_means
-from rightarm.lab.cells import Cell
-from rightarm.lab.execution import Crew, Timed, executor
-from rightarm.lab.pace import Chunk, Pace
-from rightarm.lab.run import run, seconds_of
+from rightarm.lab.experiment import Cell
+from rightarm.lab.run import run_cells, seconds_of
+from rightarm.lab.run.chunks import Chunk, Pace
+from rightarm.lab.run.executors import Crew, Timed, crew
 from rightarm.simulation.jobs import Job, Outcome
 
 CREWS = (("threads", 1), ("threads", 2), ("dask", 1), ("dask", 2), ("dask", 4))
@@ -48,20 +48,20 @@ def sweep(replications: int, horizon: int = HORIZON) -> list[Cell]:
 def measured(kind: str, workers: int, cells: list[Cell]) -> tuple[float, float, Forgotten]:
     """Seconds on the clock, seconds of CPU time of client and workers, and what was counted; workers are warm."""
     kept = Forgotten()
-    with executor(kind, workers) as crew:
-        run(sweep(64, WARM_UP), Forgotten(), crew)
-        start, used = time.perf_counter(), _cpu(crew)
-        run(cells, kept, _listening(crew, kept))
-        return time.perf_counter() - start, _cpu(crew) - used, kept
+    with crew(workers, "local" if kind == "dask" else None) as players:
+        run_cells(sweep(64, WARM_UP), Forgotten(), players)
+        start, used = time.perf_counter(), _cpu(players)
+        run_cells(cells, kept, _listening(players, kept))
+        return time.perf_counter() - start, _cpu(players) - used, kept
 
 
-def _cpu(crew: Crew) -> float:
+def _cpu(players: Crew) -> float:
     """CPU seconds of this process and of Dask's workers."""
-    client = getattr(crew.make_executor(), "_client", None)
+    client = getattr(players.make_executor(), "_client", None)
     return time.process_time() + (0.0 if client is None else sum(client.run(time.process_time).values()))
 
 
-def _listening(crew: Crew, kept: Forgotten) -> Crew:
+def _listening(players: Crew, kept: Forgotten) -> Crew:
     """The crew, with the seconds of play counted."""
 
     class Listening(Crew):
@@ -72,7 +72,7 @@ def _listening(crew: Crew, kept: Forgotten) -> Crew:
 
             super().run(chunks, heard, on_tick)
 
-    return Listening(**vars(crew))
+    return Listening(**vars(players))
 
 
 def main() -> None:

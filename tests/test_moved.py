@@ -54,10 +54,13 @@ def test_a_public_name_is_found_where_it_was(module: str) -> None:
 
 
 @pytest.mark.parametrize("old", MOVED)
+@pytest.mark.filterwarnings("ignore:rightarm.* is rightarm.* now:DeprecationWarning")
 def test_old_names_are_of_modules_that_are_gone(old: str) -> None:
     """And the new ones of modules that are there."""
     folder, _, name = old.rpartition(".")
     assert importlib.util.find_spec(present_module(old)) is not None
+    if folder in MOVED:  # the whole package moved
+        return
     package = importlib.import_module(folder)
     assert not any((Path(path) / f"{name}.py").exists() or (Path(path) / name).exists() for path in package.__path__)
 

@@ -48,7 +48,7 @@ IDENTITIES = """
     import own, rightarm as ra
     from rightarm.formula import Family
     from rightarm.formula.cache import compiled_hash
-    from rightarm.lab.cells import Cell
+    from rightarm.lab.experiment import Cell
     named = {**vars(ra), **vars(own)}
     print(json.dumps({
         "formulas": {n: f.identity for n, f in sorted(named.items()) if isinstance(f, Family)},

@@ -7,7 +7,8 @@ from rightarm import moved, noise, propensity, theory
 from rightarm.estimators.catoni import CatoniEstimator
 from rightarm.evaluation import Evaluation, Replay, evaluate, replay
 from rightarm.formula import Count, NonNegative, Positive, Probability
-from rightarm.lab.loaded import Loaded, load
+from rightarm.lab.results import CellResult, Loaded, load
+from rightarm.lab.run import run
 from rightarm.live import Bandit, Decision
 from rightarm.logs import LogWriter, convert_log, read_log, read_table, to_obp, to_vw
 from rightarm.policies import (
@@ -55,7 +56,7 @@ from rightarm.problems import (
     Uniform,
     problem,
 )
-from rightarm.simulation import RandomProblem, Result, simulate
+from rightarm.simulation import RandomProblem, Result, ResultsByProblem, simulate
 
 __version__ = "0.1.0"
 
@@ -75,6 +76,7 @@ __all__ = [
     "Boltzmann",
     "BoltzmannGumbel",
     "CatoniEstimator",
+    "CellResult",
     "Contaminated",
     "Count",
     "Decision",
@@ -100,6 +102,7 @@ __all__ = [
     "RandomProblem",
     "Replay",
     "Result",
+    "ResultsByProblem",
     "RobustUCB",
     "Schedule",
     "SoftMix",
@@ -122,6 +125,7 @@ __all__ = [
     "read_log",
     "read_table",
     "replay",
+    "run",
     "schedule",
     "simulate",
     "theory",

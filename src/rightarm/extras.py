@@ -8,8 +8,10 @@ from typing import Any
 
 
 @contextlib.contextmanager
-def needed_for(what: str, extra: str = "lab") -> Iterator[None]:
+def needed_for(what: str, extra: str | None = "lab") -> Iterator[None]:
     """Imports within say, where a package is missing, what needs it and how to get it.
+
+    ``extra`` is the extra of rightarm that has the package; without one it is installed by itself.
 
     >>> with needed_for("plot()"):
     ...     import no_such_package
@@ -20,7 +22,8 @@ def needed_for(what: str, extra: str = "lab") -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        raise ImportError(f"{what} needs {error.name}: pip install 'rightarm[{extra}]'") from error
+        source = error.name if extra is None else f"'rightarm[{extra}]'"
+        raise ImportError(f"{what} needs {error.name}: pip install {source}") from error
 
 
 def polars_for(what: str) -> Any:

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 import rightarm as ra
 from pages import Page
 from rightarm.cli import app
-from rightarm.lab.cells import Cell
+from rightarm.lab.experiment import Cell
 from rightarm.lab.report import report, write_report
 from rightarm.lab.report.charts import MOST_ARMS, SHOWN, share_chart
 from rightarm.lab.report.differences import Finals, difference

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rightarm.lab.archive import Archive
 from scipy import stats
 
 import naive
 import rightarm as ra
 from cases import cautious, restless
 from compiled import draws
-from rightarm.lab.archive import Archive
 from rightarm.noise import Gaussian
 from rightarm.problems.random import any_problem_from_specification
 from rightarm.simulation.engine import Run, Start
@@ -50,7 +50,8 @@ POLICIES = [ra.BoltzmannGumbel(C=0.5), ra.UCB(C=0.5), ra.Boltzmann(ra.glie()), c
 
 
 def simulated(problem: Any, **changes: Any) -> ra.Result:
-    return ra.simulate(POLICIES, problem, **{"horizon": 300, "replications": 40, "seed": SEED} | changes)
+    result: ra.Result = ra.simulate(POLICIES, problem, **{"horizon": 300, "replications": 40, "seed": SEED} | changes)
+    return result
 
 
 # What is drawn.

@@ -23,7 +23,9 @@ from cases import POLICIES, cautious, cooling, restless
 def simulated(**changes: Any) -> ra.Result:
     policies = [ra.UCB(C=0.5), ra.BoltzmannGumbel(C=0.5), ra.Boltzmann(cooling), cautious(C=0.1)]
     problem = restless([0.2, 0.5, 0.3]).corrupted(1, rounds=10).corrupted(2, pulls=3, reward=0.5)
-    return ra.simulate(policies, problem, **{"horizon": 300, "replications": 20, "seed": 2**100 + 1} | changes)
+    settings = {"horizon": 300, "replications": 20, "seed": 2**100 + 1} | changes
+    result: ra.Result = ra.simulate(policies, problem, **settings)
+    return result
 
 
 STARTED = {"pulls": [10, 0, 3], "means": [0.25, 0.0, 0.5]}

@@ -535,3 +535,42 @@ def test_the_papers_experiment(scenario: str, square: float) -> None:
         assert abs(final.mean() - mean) < 4.5 * math.hypot(ours, error) + rounding, (
             f"{policy}: {final.mean()}, not {mean}"
         )
+
+
+def test_several_problems_at_once_are_each_as_alone() -> None:
+    policies = [ra.UCB(C=0.5), ra.BoltzmannGumbel(C=0.5)]
+    drawn = ra.RandomProblem(ra.Bernoulli, mean=ra.Uniform([0.0] * 4, 1.0))
+    problems = {"two": ra.Bernoulli([0.6, 0.5]), "drawn": drawn, "noisy": ra.Gaussian([0.0, 0.5, 1.0])}
+    several = ra.simulate(policies, problems, horizon=300, replications=70, seed=3, workers=2)
+    assert list(several) == ["two", "drawn", "noisy"]
+    for name, problem in problems.items():
+        alone = ra.simulate(policies, problem, horizon=300, replications=70, seed=3)
+        assert several[name].regret.tobytes() == alone.regret.tobytes()
+        assert several[name].pulls.tobytes() == alone.pulls.tobytes()
+        assert np.array_equal(several[name].means, alone.means)
+        assert several[name].problem == problem
+        assert str(alone) in str(several)
+    summary = several.summary()
+    assert summary["problem"].to_list() == ["two", "two", "drawn", "drawn", "noisy", "noisy"]
+    assert summary["regret"].to_list() == [row["regret"] for result in several.values() for row in result.table()]
+    listed = ra.simulate(policies, [problems["two"]], horizon=300, replications=70, seed=3)
+    assert list(listed) == ["Bernoulli(mean=[0.6, 0.5])"]
+    with pytest.raises(KeyError, match="there is no problem 'three'; there are two, drawn, noisy"):
+        several["three"]
+
+
+@pytest.mark.parametrize(
+    ("problems", "said"),
+    [
+        ([], "problem must name at least one problem, got none"),
+        (
+            [ra.Bernoulli([0.5, 0.4]), 3],
+            r"problem must be a problem such as .*, or several, got .*, 3\]",
+        ),
+        ([ra.Bernoulli([0.5, 0.4])] * 2, "problems must differ from each other, got Bern"),
+        ("Bernoulli", "problem must be a problem such as .*, got 'Bernoulli'"),
+    ],
+)
+def test_wrong_lists_of_problems(problems: Any, said: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=said):
+        ra.simulate(ra.UCB1(), problems, horizon=10)

@@ -11,12 +11,13 @@ from typing import Annotated, Any
 import typer
 
 import rightarm
-from rightarm.cli.options import picture, resumable, stop, whole
-from rightarm.lab.experiment import SHIPPED
+from rightarm.cli.options import Dask, Workers, picture, resumable, stop
+from rightarm.lab.paper import STUDIES
+from rightarm.lab.paper.finding import shipped
 from rightarm.text import table
 
 app = typer.Typer()
-PAPERS = sorted(path.stem for path in SHIPPED.glob("*.toml"))
+PAPERS = [study.name for study in STUDIES]
 
 ResultsFolder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of an experiment's results.")]
 
@@ -116,58 +117,31 @@ def run(
     output: Annotated[
         Path | None, typer.Option(help="The folder for results; results/<experiment> if not given.")
     ] = None,
-    workers: Annotated[
-        int | None, whole("workers", 1, "Threads, processes or local Dask workers; one per core.")
-    ] = None,
-    processes: Annotated[bool, typer.Option("--processes", help="Processes, not threads.")] = False,
-    dask: Annotated[str | None, typer.Option(help="A Dask scheduler's address, or 'local' for workers here.")] = None,
+    workers: Workers = None,
+    dask: Dask = None,
+    quick: Annotated[bool, typer.Option("--quick", help="The smaller version that the file has.")] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only show the cells and how long they should take.")
     ] = False,
+    processes: Annotated[bool, typer.Option("--processes", hidden=True)] = False,
 ) -> None:
     """Run an experiment. Killed and started again, it goes on.
 
     rightarm run experiment.toml --output results/mine --workers 4
     """
     from rightarm.lab.experiment import read_experiment
+    from rightarm.lab.run import run_into
+    from rightarm.lab.run.experiments import folder_for
 
-    shipped = SHIPPED / f"{experiment}.toml"
-    if not experiment.exists() and shipped.parent == SHIPPED and shipped.exists():
-        experiment = shipped
-    if processes and dask is not None:
-        raise ValueError("--processes and --dask exclude each other")
-    if dask not in (None, "local") and workers is not None:
-        raise ValueError(f"the workers at {dask} are what they are; leave out --workers")
-    plan = read_experiment(experiment)
-    folder = output or Path("results") / experiment.stem
-    kind = "processes" if processes else "threads" if dask is None else "dask"
+    if processes:
+        raise ValueError("--processes is gone; --dask local gives worker processes")
+    plan = read_experiment(experiment if experiment.exists() else shipped(str(experiment)) or experiment, quick)
+    folder = output or folder_for(plan, quick)
     if dry_run:
         _show_plan(plan.cells, folder, workers)
-    else:
-        _run(plan, folder, kind, workers, dask)
-
-
-def _run(plan: Any, folder: Path, kind: str, workers: int | None, address: str | None) -> None:
-    """Run an experiment into ``folder``, with a bar."""
-    from rightarm.lab import run as lab
-    from rightarm.lab.execution import executor
-    from rightarm.lab.results import Results
-    from rightarm.simulation.progress import watched
-
-    rounds = lab.Rounds()
-    try:
-        with (
-            resumable(),
-            Results.open(folder, write=True) as results,
-            executor(kind, workers, address, rounds.add) as crew,
-            watched(plan.title or folder.name) as show,
-        ):
-            results.begin(plan.cells, plan.text, plan.title)
-            blocks = lab.run(
-                plan.cells, results, crew, lambda now: show(now.share, now), rounds if kind == "threads" else None
-            )
-    except lab.RunError as error:
-        stop(f"{error}; what was finished is kept")
+        return
+    with resumable():
+        blocks = run_into(folder, plan, workers=workers, dask=dask, progress=True)
     typer.echo(f"{len(plan.cells)} cells, {blocks} blocks of them played now\nwrote {folder}")
 
 

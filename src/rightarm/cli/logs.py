@@ -32,7 +32,7 @@ Floor = Annotated[float | None, typer.Option(help="A propensity that no arm of t
 
 
 def _policy_or_uniform(text: str) -> Any:
-    from rightarm.lab.expressions import read_policy
+    from rightarm.lab.experiment.expressions import read_policy
 
     return text if text == "uniform" else read_policy(text)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -38,20 +38,15 @@ class Program(typer.core.TyperGroup):
 
 @contextlib.contextmanager
 def resumable() -> Iterator[None]:
-    """Work that Ctrl-C interrupts without loss."""
+    """Work that Ctrl-C, or what a worker does, interrupts without loss."""
+    from rightarm.lab.run import RunError
+
     try:
         yield
+    except RunError as error:
+        stop(f"{error}; what was finished is kept")
     except KeyboardInterrupt:
         stop("stopped; what was finished is kept, and the same command goes on from there", 130)
-
-
-@contextlib.contextmanager
-def working(title: str, rounds: int) -> Iterator[Callable[[int], None]]:
-    """A progress bar over so many rounds, for work that can be interrupted."""
-    from rightarm.simulation.progress import bar
-
-    with resumable(), bar(title, rounds) as on_rounds:
-        yield on_rounds
 
 
 def whole(name: str, least: int, help: str) -> Any:
@@ -74,8 +69,9 @@ def picture(path: Path) -> Path:
     return path
 
 
-Replications = Annotated[int | None, whole("replications", 2, "Replications of every point, not the usual number.")]
-StudyReplications = Annotated[int | None, whole("replications", 16, "Of every simulation; fewer than 16 tell nothing.")]
+Replications = Annotated[int | None, whole("replications", 16, "Of every simulation; fewer than 16 tell nothing.")]
 Seed = Annotated[int, whole("seed", 0, "The seed.")]
-Workers = Annotated[int | None, whole("workers", 1, "Threads; one per core unless given.")]
+FilesSeed = Annotated[int | None, whole("seed", 0, "The seed; the file's own unless given.")]
+Workers = Annotated[int | None, whole("workers", 1, "Threads, or local Dask workers; one per core unless given.")]
+Dask = Annotated[str | None, typer.Option(help="A Dask scheduler's address, or 'local' for worker processes here.")]
 Quick = Annotated[bool, typer.Option("--quick", help="A smaller version, for a first look.")]

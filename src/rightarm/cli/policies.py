@@ -24,7 +24,7 @@ Name = Annotated[str | None, typer.Argument(help="Show one of them in full.")]
 @app.command()
 def policies(name: Name = None) -> None:
     """List the policies, each with its formula and where it comes from."""
-    from rightarm.lab.expressions import families
+    from rightarm.lab.experiment.catalogue import families
     from rightarm.scores.policy import PolicyFamily
 
     _list("policy", families(PolicyFamily), name)
@@ -33,7 +33,7 @@ def policies(name: Name = None) -> None:
 @app.command()
 def problems(name: Name = None) -> None:
     """List the problems, each with what its arms pay."""
-    from rightarm.lab.expressions import families
+    from rightarm.lab.experiment.catalogue import families
     from rightarm.problems import ProblemFamily, RandomProblem
 
     _list("problem", {**families(ProblemFamily), "RandomProblem": RandomProblem}, name)
@@ -80,8 +80,8 @@ def compare(
     'RandomProblem(Bernoulli, mean=Uniform(low=[0.0] * 10, high=1.0))'. The bound is about the long run; over a short
     one a policy may well be below it.
     """
-    from rightarm.lab.compare import lai_robbins
-    from rightarm.lab.expressions import read_policy, read_problem
+    from rightarm.lab.experiment.expressions import read_policy, read_problem
+    from rightarm.lab.lower_bound import lai_robbins
 
     picture(output)
     chosen, setting = [read_policy(text) for text in policies], read_problem(problem)

@@ -1,7 +1,7 @@
 """The simulator: compiled rounds, threads, results."""
 
 from rightarm.problems.random import RandomProblem
-from rightarm.simulation.result import Result
+from rightarm.simulation.result import Result, ResultsByProblem
 from rightarm.simulation.simulate import simulate
 
-__all__ = ["RandomProblem", "Result", "simulate"]
+__all__ = ["RandomProblem", "Result", "ResultsByProblem", "simulate"]

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from rightarm.simulation.statistics import mean_and_error
 from rightarm.types import F64, I64
 
 NORMAL_95 = 1.96  # standard errors either side of a mean
@@ -48,10 +49,8 @@ class Curve:
     @classmethod
     def of(cls, label: str, x: F64 | I64, samples: F64) -> Curve:
         """The curve of what was measured, replications × points; of one replication no error is known, and it is 0."""
-        mean = samples.mean(axis=0)
-        if len(samples) == 1:
-            return cls(label, x, mean, np.zeros_like(mean))
-        return cls(label, x, mean, samples.std(axis=0, ddof=1) / np.sqrt(len(samples)))
+        mean, error = mean_and_error(samples)
+        return cls(label, x, mean, np.nan_to_num(error))
 
     @classmethod
     def joined(cls, label: str, points: Sequence[tuple[float, Measured]]) -> Curve:

@@ -8,7 +8,7 @@ import json
 import os
 import platform
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ from rightarm.problems.random import RandomProblem, any_problem_from_specificati
 from rightarm.scores.policy import Policy
 from rightarm.simulation.engine import Start
 from rightarm.simulation.panels import Curve, Line, Panel, final_against, relabelled
+from rightarm.simulation.statistics import mean_and_error
 from rightarm.types import F64, I64
 
 if TYPE_CHECKING:
@@ -265,16 +266,49 @@ class Result:
         return cls(labels, rounds, regret, pulls, content, drawn_means)
 
 
+class ResultsByProblem(Mapping[str, Result]):
+    """The results of a simulation over several problems, by the problems' names and in their order."""
+
+    def __init__(self, results: Mapping[str, Result]) -> None:
+        self._results = dict(results)
+
+    def __getitem__(self, name: str) -> Result:
+        if name not in self._results:
+            raise KeyError(f"there is no problem {name!r}; there are {', '.join(self._results)}")
+        return self._results[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._results)
+
+    def __len__(self) -> int:
+        return len(self._results)
+
+    def summary(self) -> polars.DataFrame:
+        """`Result.summary` of all, with the problem as the first column."""
+        pl = polars_for("summary()")
+        frames = [
+            result.summary().select(pl.lit(name).alias("problem"), pl.all()) for name, result in self._results.items()
+        ]
+        frame: polars.DataFrame = pl.concat(frames)
+        return frame
+
+    def __str__(self) -> str:
+        return "\n\n".join(str(result) for result in self._results.values())
+
+    def __repr__(self) -> str:
+        return f"<ResultsByProblem: {', '.join(self._results)}>"
+
+
 def final_regret(regret: F64) -> dict[str, float]:
     """Mean, standard error and quantiles of the regret of several replications.
 
     >>> final_regret(np.array([1.0, 2.0, 3.0]))["median"]
     2.0
     """
-    error = regret.std(ddof=1) / np.sqrt(regret.size) if regret.size > 1 else np.nan
+    mean, error = mean_and_error(regret)
     quantiles = np.quantile(regret, list(QUANTILES.values())).tolist()
     return {
-        "regret": float(regret.mean()),
+        "regret": float(mean),
         "standard_error": float(error),
         **dict(zip(QUANTILES, quantiles, strict=True)),
     }

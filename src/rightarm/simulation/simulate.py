@@ -1,9 +1,11 @@
-"""`simulate`: several policies on one problem, all meeting the same luck."""
+"""`simulate`: several policies on one problem or on several, all meeting the same luck."""
 
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,14 +17,48 @@ from rightarm.scores.inputs import check_memory, check_statistics
 from rightarm.scores.policy import Policy
 from rightarm.simulation.argmax import WIDTH
 from rightarm.simulation.engine import Start
-from rightarm.simulation.jobs import Job, available_cores, lanes_for, play_jobs
-from rightarm.simulation.result import Result
+from rightarm.simulation.jobs import Job, Outcome, available_cores, lanes_for, play_jobs
+from rightarm.simulation.result import Result, ResultsByProblem, distinct
 from rightarm.types import F64
 
+Simulated = Problem | RandomProblem
 
+
+@overload
 def simulate(
     policies: Policy | Sequence[Policy],
-    problem: Problem | RandomProblem,
+    problem: Simulated,
+    *,
+    horizon: int,
+    replications: int = ...,
+    seed: int | None = ...,
+    checkpoints: int | Sequence[int] = ...,
+    workers: int | None = ...,
+    progress: bool = ...,
+    pulls: ArrayLike | None = ...,
+    means: ArrayLike | None = ...,
+    memory: Mapping[str, ArrayLike] | None = ...,
+    lanes: int | None = ...,
+) -> Result: ...
+@overload
+def simulate(
+    policies: Policy | Sequence[Policy],
+    problem: Sequence[Simulated] | Mapping[str, Simulated],
+    *,
+    horizon: int,
+    replications: int = ...,
+    seed: int | None = ...,
+    checkpoints: int | Sequence[int] = ...,
+    workers: int | None = ...,
+    progress: bool = ...,
+    pulls: ArrayLike | None = ...,
+    means: ArrayLike | None = ...,
+    memory: Mapping[str, ArrayLike] | None = ...,
+    lanes: int | None = ...,
+) -> ResultsByProblem: ...
+def simulate(
+    policies: Policy | Sequence[Policy],
+    problem: Simulated | Sequence[Simulated] | Mapping[str, Simulated],
     *,
     horizon: int,
     replications: int = 64,
@@ -34,10 +70,11 @@ def simulate(
     means: ArrayLike | None = None,
     memory: Mapping[str, ArrayLike] | None = None,
     lanes: int | None = None,
-) -> Result:
+) -> Result | ResultsByProblem:
     """Play every policy on ``problem`` for ``horizon`` rounds, ``replications`` times, and return what came of it.
 
-    - ``problem``: a `RandomProblem` is drawn afresh for every replication.
+    - ``problem``: a `RandomProblem` is drawn afresh for every replication. A list of problems, or a dictionary of them
+      by name, is played as one job, and the result is a mapping from names to results, `ResultsByProblem`.
     - ``seed``: the same seed gives the same result, bit for bit, whatever ``workers`` and ``lanes`` are. Without one a
       fresh seed is drawn, and the result tells it. Replication r of every policy meets the same luck, so differences
       between policies are sharper than each of their means.
@@ -55,31 +92,85 @@ def simulate(
     >>> result = ra.simulate(policies, problem, horizon=1_000, replications=16, seed=1)
     >>> result.regret.shape == (2, 16, result.rounds.size)
     True
+    >>> several = ra.simulate(policies, {"easy": problem, "hard": ra.Bernoulli([0.6, 0.5])}, horizon=1_000, seed=1)
+    >>> several["hard"].regret.shape == (2, 64, several["hard"].rounds.size)
+    True
     """
-    chosen = _check_policies(policies)
-    if not isinstance(problem, Problem | RandomProblem):
-        raise TypeError(f"problem must be a problem such as Bernoulli([0.5, 0.4]), got {problem!r}")
+    chosen, problems = _check_policies(policies), _check_problems(problem)
     horizon = check_count("horizon", horizon)
     replications = check_count("replications", replications)
     workers = available_cores() if workers is None else check_count("workers", workers)
     seed = int(np.random.SeedSequence().entropy) if seed is None else check_count("seed", seed, least=0)  # type: ignore[arg-type]
-    start = check_start(chosen, problem, pulls, means, memory)
-    rounds = check_checkpoints(checkpoints, start.rounds, horizon)
-    lanes = lanes_for(replications, len(chosen), workers) if lanes is None else _check_lanes(lanes)
-    drawn = _drawn_means(problem, seed, replications)
-
-    jobs = {
-        Job(policy, problem, start, seed, first, min(lanes, replications - first), rounds, lanes): index
-        for index, policy in enumerate(chosen)
-        for first in range(0, replications, lanes)
-    }
-    regret = np.empty((len(chosen), replications, len(rounds)))
-    final = np.empty((len(chosen), replications, problem.arms), np.int64)
+    size = len(chosen) * len(problems)
+    lanes = lanes_for(replications, size, workers) if lanes is None else _check_lanes(lanes)
+    played = []
+    for each in problems.values():
+        start = check_start(chosen, each, pulls, means, memory)
+        rounds = check_checkpoints(checkpoints, start.rounds, horizon)
+        played.append(_Play(chosen, each, start, seed, replications, rounds))
+    jobs = {job: place for play in played for job, place in play.jobs(lanes)}
     with _bar(progress, sum(job.rounds for job in jobs)) as on_rounds:
         for job, outcome in play_jobs(jobs, workers, on_rounds):
-            own = slice(job.first, job.first + job.replications)
-            regret[jobs[job], own], final[jobs[job], own] = outcome.regret, outcome.pulls
-    return Result.of(chosen, problem, start, seed, np.array(rounds), regret, final, drawn)
+            jobs[job](outcome)
+    results = [play.result() for play in played]
+    if isinstance(problem, Problem | RandomProblem):
+        return results[0]
+    return ResultsByProblem(dict(zip(problems, results, strict=True)))
+
+
+class _Play:
+    """Some policies on one problem: its jobs, and the arrays that their outcomes go into."""
+
+    def __init__(
+        self,
+        policies: tuple[Policy, ...],
+        problem: Simulated,
+        start: Start,
+        seed: int,
+        replications: int,
+        rounds: tuple[int, ...],
+    ) -> None:
+        self.policies, self.problem, self.start, self.seed, self.rounds = policies, problem, start, seed, rounds
+        self.replications = replications
+        self.drawn = _drawn_means(problem, seed, replications)
+        self.regret = np.empty((len(policies), replications, len(rounds)))
+        self.pulls = np.empty((len(policies), replications, problem.arms), np.int64)
+
+    def jobs(self, lanes: int) -> Iterator[tuple[Job, Callable[[Outcome], None]]]:
+        """The pieces, each with what is to be done with its outcome."""
+        for index, policy in enumerate(self.policies):
+            for first in range(0, self.replications, lanes):
+                size = min(lanes, self.replications - first)
+                job = Job(policy, self.problem, self.start, self.seed, first, size, self.rounds, lanes)
+                yield job, functools.partial(self._keep, index, slice(first, first + size))
+
+    def _keep(self, policy: int, replications: slice, outcome: Outcome) -> None:
+        self.regret[policy, replications], self.pulls[policy, replications] = outcome.regret, outcome.pulls
+
+    def result(self) -> Result:
+        """All outcomes together."""
+        rounds = np.array(self.rounds)
+        known = (self.policies, self.problem, self.start, self.seed, rounds, self.regret, self.pulls, self.drawn)
+        return Result.of(*known)
+
+
+def _check_problems(problem: Any) -> dict[str, Simulated]:
+    """The problems by name; a list's are named by what they are."""
+    if isinstance(problem, Problem | RandomProblem):
+        return {"": problem}
+    if isinstance(problem, Mapping):
+        named = {str(name): each for name, each in problem.items()}
+    else:
+        listed = list(problem) if np.iterable(problem) and not isinstance(problem, str) else [problem]
+        named = dict(zip(distinct([str(each) for each in listed]), listed, strict=True))
+    for each in named.values():
+        if not isinstance(each, Problem | RandomProblem):
+            raise TypeError(f"problem must be a problem such as Bernoulli([0.5, 0.4]), or several, got {problem!r}")
+    if not named:
+        raise ValueError("problem must name at least one problem, got none")
+    if len(set(named.values())) < len(named):
+        raise ValueError(f"problems must differ from each other, got {', '.join(map(str, named.values()))}")
+    return named
 
 
 def _check_policies(policies: Policy | Sequence[Policy]) -> tuple[Policy, ...]:

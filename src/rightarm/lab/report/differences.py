@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rightarm.simulation.panels import NORMAL_95
+from rightarm.simulation.statistics import mean_and_error
 from rightarm.text import number, signed
 from rightarm.types import F64, I64
 
@@ -74,8 +75,8 @@ def difference(one: Finals, other: Finals) -> Difference:
     gaps = one.regret[mine] - other.regret[its]
     if not gaps.size:
         return Difference(np.nan, np.nan, 0)
-    error = float(gaps.std(ddof=1) / np.sqrt(gaps.size)) if gaps.size > 1 else np.nan
-    return Difference(float(gaps.mean()), error, gaps.size)
+    mean, error = mean_and_error(gaps)
+    return Difference(float(mean), float(error), gaps.size)
 
 
 @dataclass(frozen=True)

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from rightarm.files import write_whole
-from rightarm.lab.compare import Bound, lai_robbins
-from rightarm.lab.loaded import OWN, Loaded, parts_of
-from rightarm.lab.loaded_plot import against_of, curve_of, grouped, label_of, numbers_of, problem_of, varied_of
+from rightarm.lab.lower_bound import Bound, lai_robbins
 from rightarm.lab.report.charts import Chart, line_chart, share_chart
 from rightarm.lab.report.differences import HEAD, READING, Comparison, Finals, Value, comparison
 from rightarm.lab.report.pages import render
 from rightarm.lab.results import PARTS, CellRecord
+from rightarm.lab.results.panels import against_of, curve_of, grouped, label_of, numbers_of, problem_of, varied_of
+from rightarm.lab.results.reading import OWN, Loaded, parts_of
 from rightarm.problems.random import any_problem_from_specification
 from rightarm.simulation.panels import Curve, Line, Panel, Style, final_against, styles_of
 from rightarm.simulation.result import TITLES, distinct, told

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rightarm.lab.growth import LATER, short
+from rightarm.lab.paper.finding import AGREES, CERTAIN
+from rightarm.lab.paper.growth import LATER, short
 from rightarm.lab.report.charts import Chart, line_chart
 from rightarm.lab.report.pages import render
-from rightarm.lab.study import AGREES, CERTAIN
 from rightarm.simulation.panels import Panel, Style
 from rightarm.simulation.result import versions
 
@@ -37,8 +37,7 @@ class Section:
     formula: str = ""
     verdict: str = ""
     holds: bool | None = None
-    panels: Sequence[Any] = ()
-    """Each with ``title``, ``curves``, ``lines``, ``x``, ``y`` and ``log_y``."""
+    panels: Sequence[Panel] = ()
     styles: Mapping[str, Style] | None = None
     """How its curves look, if not as usual."""
     remarks: Sequence[Any] = ()
@@ -64,9 +63,7 @@ def page(title: str, sections: Sequence[Section], made: str, quick: bool = False
 
 
 def _charts(section: Section) -> list[Chart]:
-    """Its panels: against T, or a parameter, on a logarithmic axis."""
-    panels = [Panel(p.title, p.curves, p.lines, x=p.x, y=p.y, log_x=True, log_y=p.log_y) for p in section.panels]
-    return [line_chart(panel, section.styles) for panel in panels]
+    return [line_chart(panel, section.styles) for panel in section.panels]
 
 
 def _growth(section: Section) -> list[list[str]]:

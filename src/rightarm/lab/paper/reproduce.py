@@ -1,0 +1,120 @@
+"""Claims of the paper from beginning to end: simulated as any experiment is, judged, and written as one page."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from rightarm.lab.experiment import Experiment
+from rightarm.lab.paper.finding import Finding, Study
+from rightarm.lab.results import Loaded, load
+from rightarm.lab.run import run_into
+
+
+@dataclass(frozen=True)
+class Size:
+    """How large the simulations are, and the folder that they go into."""
+
+    output: Path
+    quick: bool = False
+    replications: int | None = None
+    """Of every cell; the file's own number unless given."""
+    seed: int | None = None
+    """The file's own unless given."""
+
+    @property
+    def options(self) -> str:
+        """As the command line has them."""
+        seed = "" if self.seed is None else f" --seed {self.seed}"
+        replications = "" if self.replications is None else f" --replications {self.replications}"
+        return f"{' --quick' if self.quick else ''}{replications}{seed}"
+
+
+@dataclass(frozen=True)
+class Reproduced:
+    """A claim with what was simulated and what its judge found."""
+
+    study: Study
+    experiment: Experiment
+    results: Loaded
+    finding: Finding
+
+    @property
+    def line(self) -> str:
+        """The verdict with the study's name."""
+        return f"{self.study.name}: {self.finding.verdict}"
+
+    @property
+    def statements(self) -> list[str]:
+        """A line for each claim."""
+        return [
+            f"{'agrees        ' if claim.holds else 'does not agree'}  {claim.statement}: {claim.evidence}."
+            for claim in self.finding.claims
+        ]
+
+
+def folder_of(study: Study, quick: bool) -> str:
+    """The name of a study's folder of results: that into which `rightarm run` writes."""
+    return f"{study.name}-quick" if quick else study.name
+
+
+def reproduce(
+    study: Study, size: Size, *, workers: int | None = None, dask: str | None = None, progress: bool = False
+) -> Reproduced:
+    """Simulate what ``size.output`` lacks, as `rightarm run` does, and judge."""
+    experiment = study.experiment(size.quick, size.replications, size.seed)
+    run_into(size.output, experiment, workers=workers, dask=dask, progress=progress)
+    results = load(size.output)
+    return Reproduced(study, experiment, results, study.judge(results))
+
+
+def write(done: Sequence[Reproduced], name: str, title: str, size: Size) -> list[Path]:
+    """Page and points in ``size.output``, and what each study writes besides into its own folder."""
+    page, points = size.output / f"{name}.html", size.output / f"{name}.csv"
+    write_page(done, page, title, f"rightarm reproduce {name.removesuffix('-quick')}{size.options}", size.quick)
+    write_csv(done, points)
+    more = [path for one in done for path in one.study.write_more(one.results, one.results.folder)]
+    return list(dict.fromkeys([*more, page, points]))
+
+
+def write_csv(done: Sequence[Reproduced], path: Path) -> None:
+    """A row for each cell and checkpoint."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        measured = ["mean_regret", "standard_error", "quantile_10", "quantile_90"]
+        writer.writerow(["study", "policy", "problem", "round", "replications", *measured])
+        for one in done:
+            for cell in one.results:
+                curve, (low, high) = cell.curve(), np.quantile(cell.regret, [0.1, 0.9], axis=0)
+                what = [one.study.name, cell.record.policy, cell.record.problem]
+                for T, *row in zip(cell.rounds, curve.mean, curve.error, low, high, strict=True):
+                    writer.writerow([*what, T, len(cell.regret), *(f"{number:.6g}" for number in row)])
+
+
+def write_page(done: Sequence[Reproduced], path: Path, title: str, made: str, quick: bool = False) -> None:
+    """The page with all figures; a quick one says so."""
+    from rightarm.lab.report.paper import Section, page, size_of
+
+    sections = [
+        Section(
+            one.study.name,
+            one.study.title,
+            one.study.claim,
+            one.finding.claims,
+            formula=one.study.formula,
+            verdict=one.finding.verdict,
+            holds=one.finding.holds,
+            panels=one.finding.panels,
+            styles=one.study.styles,
+            remarks=one.finding.remarks,
+            tables=one.finding.tables,
+            fits=one.finding.fits,
+            setting=f"{one.study.setting} {size_of(one.experiment.cells)}",
+        )
+        for one in done
+    ]
+    path.write_text(page(title, sections, made, quick), encoding="utf-8")

@@ -1,0 +1,62 @@
+"""Means over replications with their standard errors: of single numbers, of curves, and of paired differences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rightarm.types import F64
+
+
+def mean_and_error(samples: F64) -> tuple[F64, F64]:
+    """The mean over the first axis, and its standard error; one replication tells no error, which is NaN then.
+
+    >>> mean_and_error(np.array([1.0, 2.0, 3.0, 6.0]))
+    (np.float64(3.0), np.float64(1.0801234497346435))
+    """
+    mean: F64 = samples.mean(axis=0)
+    if len(samples) < 2:
+        return mean, np.full_like(mean, np.nan)
+    error: F64 = samples.std(axis=0, ddof=1) / np.sqrt(len(samples))
+    return mean, error
+
+
+def paired_z(x: F64, y: F64) -> float:
+    """How much larger ``x`` is than ``y`` on average, replication by replication, in standard errors."""
+    mean, error = mean_and_error(x - y)
+    return float(mean / error) if error else float(np.copysign(np.inf, mean)) if (x != y).any() else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """A quantity (regret, mostly) against another (the round, mostly), with all its replications."""
+
+    label: str
+    x: F64
+    """Where it is measured, shape (P,)."""
+    samples: F64
+    """What was measured, shape (replications, P)."""
+
+    @property
+    def mean(self) -> F64:
+        """The mean of the replications."""
+        return mean_and_error(self.samples)[0]
+
+    @property
+    def error(self) -> F64:
+        """The standard error of that mean."""
+        return mean_and_error(self.samples)[1]
+
+    def over(self, unit: ArrayLike) -> Curve:
+        """The same in another unit, which may differ from point to point."""
+        return Curve(self.label, self.x, self.samples / np.asarray(unit, dtype=float))
+
+    @classmethod
+    def of_ends(cls, label: str, curves: Sequence[Curve], x: ArrayLike | None = None) -> Curve:
+        """One curve from the last points of several, against their last x unless another ``x`` is given."""
+        ends = [curve.x[-1] for curve in curves] if x is None else x
+        samples = np.stack([curve.samples[:, -1] for curve in curves], axis=1)
+        return cls(label, np.asarray(ends, dtype=float), samples)

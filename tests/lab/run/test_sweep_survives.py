@@ -1,0 +1,84 @@
+"""A whole sweep by the command line: killed at random moments, moved between executors, and the same in the end."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import rightarm as ra
+
+SWEEP = """
+title = "five hundred cells"
+horizon = 2_000
+replications = 64
+seed = 7
+checkpoints = 5
+
+[problems.gap]
+use = "Bernoulli"
+mean = "[0.5 + gap] + [0.5] * 3"
+
+[policies]
+bge = { use = "BoltzmannGumbel", C = "C" }
+ucb = { use = "UCB", C = "C" }
+
+[let]
+gap = [0.01, 0.02, 0.05, 0.1, 0.2]
+C = [GRID]
+""".replace("GRID", ", ".join(f"{0.02 * n:.2f}" for n in range(1, 51)))
+EXECUTORS: tuple[list[str], ...] = ([], ["--dask", "local"])
+
+
+def command(file: Path, folder: Path, *options: str) -> list[str]:
+    start = [sys.executable, "-c", "from rightarm.cli import main; main()", "run", str(file)]
+    return [*start, "--output", str(folder), "--workers", "2", *options]
+
+
+def test_a_changed_file_computes_only_what_is_new(tmp_path: Path) -> None:
+    file, folder = tmp_path / "sweep.toml", tmp_path / "results"
+    small = SWEEP.replace("2_000", "200").replace("0.01, 0.02, 0.05, 0.1, 0.2", "0.1")
+    file.write_text(small)
+    done = subprocess.run(command(file, folder), capture_output=True, text=True, check=True)
+    assert "100 cells, 200 blocks of them played now" in done.stdout
+    file.write_text(small.replace('ucb = { use = "UCB", C = "C" }', 'ucb = { use = "UCB", C = 0.5 }'))
+    done = subprocess.run(command(file, folder), capture_output=True, text=True, check=True)
+    assert "51 cells, 0 blocks of them played now" in done.stdout  # C = 0.5 is among those of before
+    file.write_text(small.replace("replications = 64", "replications = 96"))
+    done = subprocess.run(command(file, folder), capture_output=True, text=True, check=True)
+    assert "100 cells, 100 blocks of them played now" in done.stdout
+
+
+def kept_in(folder: Path) -> int:
+    return len(list(folder.glob("parts/*.parquet")))
+
+
+@pytest.mark.slow
+def test_a_sweep_killed_and_moved_between_executors_is_the_same(tmp_path: Path) -> None:
+    """Each attempt is killed when it has kept some more parts, however fast the machine is."""
+    file, folder, seeded, cut = tmp_path / "sweep.toml", tmp_path / "cut", random.Random(5), 0
+    file.write_text(SWEEP.replace("2_000", "40_000"))
+    subprocess.run(command(file, tmp_path / "whole"), capture_output=True, check=True)
+    for attempt in range(6):
+        wanted = kept_in(folder) + seeded.randrange(1, 6)
+        run = subprocess.Popen(
+            command(file, folder, *EXECUTORS[attempt % 2]), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        while run.poll() is None and kept_in(folder) < wanted:
+            time.sleep(0.02)
+        cut += run.poll() is None
+        run.kill()
+        run.wait()
+    subprocess.run(command(file, folder, "--dask", "local"), capture_output=True, check=True)
+    assert cut >= 2  # or nothing was shown
+    whole, again = ra.load(tmp_path / "whole"), ra.load(folder)
+    assert len(whole) == len(again) == 500
+    assert whole.frame.equals(again.frame)
+    for i in range(0, 500, 7):
+        np.testing.assert_array_equal(whole.regret(i), again.regret(i))
+        np.testing.assert_array_equal(whole.pulls(i), again.pulls(i))
