@@ -317,7 +317,7 @@ def final_regret(regret: F64) -> dict[str, float]:
 def told(row: Mapping[str, Any]) -> list[str]:
     """The statistics of a row as tables show them, in the order of `TITLES`.
 
-    >>> told({"regret": 1234.56, "standard_error": math.nan, **dict.fromkeys(QUANTILES, 0.5), "best_arm_share": 0.75})
+    >>> told({"regret": 1234.56, "standard_error": np.nan, **dict.fromkeys(QUANTILES, 0.5), "best_arm_share": 0.75})
     ['1,235', '–', '0.5', '0.5', '0.5', '75.0%']
     """
     *numbers, share = TITLES
