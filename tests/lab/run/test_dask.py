@@ -203,9 +203,10 @@ def test_workers_are_killed(players: Crew) -> None:
 
     def kill(progress: Progress) -> None:
         if len(killed) < 2 and len(kept.found) > 4 * len(killed):
-            alive = client.run(os.getpid, on_error="ignore").values() - set(killed)
-            killed.extend(list(alive)[:1])
-            os.kill(killed[-1], signal.SIGKILL)
+            alive = set(client.run(os.getpid, on_error="ignore").values()) - set(killed)
+            for pid in list(alive)[:1]:
+                killed.append(pid)
+                os.kill(pid, signal.SIGKILL)
 
     run_cells(long, kept, players, kill, pace=quick_pace())
     assert len(set(killed)) == 2
