@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -51,6 +54,23 @@ def test_public_policies_are_all_there() -> None:
 @pytest.mark.parametrize("name", ["thompson", "moss"])
 def test_sound_policies(name: str) -> None:
     check_policy(POLICIES[name].policy)
+
+
+def test_noise_is_drawn_from_the_law_of_the_policy() -> None:
+    """A score that is a number for z between −1 and 1 only, as uniform noise is."""
+
+    @ra.policy(noise=ra.noise.Uniform())
+    def arched(pulls, mean, z):  # type: ignore[no-untyped-def]
+        return mean + np.sqrt(1 - z * z) / np.sqrt(pulls)
+
+    check_policy(arched())
+
+
+def test_the_module_is_found_without_an_import_of_its_own() -> None:
+    code = "import sys, rightarm as ra; assert 'rightarm.testing' not in sys.modules; ra.testing.check_problem"
+    subprocess.run([sys.executable, "-c", code], check=True)
+    with pytest.raises(AttributeError, match="module 'rightarm' has no attribute 'nothing'"):
+        _ = ra.nothing
 
 
 @pytest.mark.parametrize("name", ["steady, exploring", "clocked, remembering", "exploring the worse", "weighted means"])

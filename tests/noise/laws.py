@@ -51,7 +51,7 @@ class Triangular(Law):
         return 1 - 0.5 * max(1 - x, 0.0) ** 2
 
 
-def student_cdf(x: float, df: float) -> float:
+def student_cdf(x: float, df: float) -> Any:
     """P[T ≤ x] for a whole number of degrees of freedom: Abramowitz and Stegun, 26.7.3 and 26.7.4."""
     theta = np.arctan(x / np.sqrt(df))
     sine, cosine = np.sin(theta), np.cos(theta)

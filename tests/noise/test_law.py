@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import math
 import pickle
-from typing import Any
+import re
+from pathlib import Path
+from typing import Any, ClassVar
 
 import cloudpickle
 import numpy as np
@@ -164,13 +166,12 @@ def test_a_law_travels_by_value() -> None:
 # Laws as version 0.1.0 had them: a quantile function of 32 random bits, and cdf and sample as methods.
 
 
-@jit
-def one_sided(word: np.uint32) -> np.float32:
+def one_sided(word: Any) -> Any:
     return np.float32((np.float64(word) + 0.5) * 2.0**-32)
 
 
 class ByKernel(Law):
-    quantile = one_sided
+    quantile: ClassVar[Any] = jit(one_sided)
 
     def cdf(self, x: float) -> float:
         return min(max(x, 0.0), 1.0)
@@ -180,8 +181,7 @@ class ByKernel(Law):
 
 
 class ByFunction(ByKernel):
-    def quantile(word):  # type: ignore[no-untyped-def]
-        return np.float32((np.float64(word) + 0.5) * 2.0**-32)
+    quantile: ClassVar[Any] = one_sided
 
 
 @pytest.mark.parametrize("law", [ByKernel(), ByFunction()], ids=str)
@@ -251,3 +251,17 @@ def test_a_subclass_with_another_cdf_does_not_inherit_probabilities() -> None:
     assert ra.propensity.of_largest(Named(), location, scale).tolist() == (
         ra.propensity.of_largest(Gumbel(), location, scale).tolist()
     )
+
+
+def test_code_of_the_page_runs() -> None:
+    page = Path(__file__).parents[2] / "docs" / "noise.md"
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    assert len(blocks) == 2
+    namespace: dict[str, Any] = {"__name__": "page"}
+    for block in blocks:
+        exec(compile(block, str(page), "exec", dont_inherit=True), namespace)
+    with pytest.raises(ValueError, match=r"tail must be positive, got -1.0"):
+        namespace["Power"](tail=-1.0)
+    assert namespace["ra"].propensity.of_largest(
+        namespace["Power"](), [0.0, 0.0], [1.0, 1.0]
+    ).tolist() == pytest.approx([0.5, 0.5], abs=1e-11)

@@ -313,8 +313,10 @@ def test_unknown_laws_and_arms() -> None:
     class Other(Law):
         pass
 
-    with pytest.raises(TypeError, match="law must be Gumbel"):
+    with pytest.raises(TypeError, match=r"Other\(\): its probabilities are not known, because it has no cdf"):
         of_largest(Other(), [0.0], [1.0])
+    with pytest.raises(TypeError, match=r"law must be Gumbel\(\), .* got 'Gumbel'"):
+        of_largest("Gumbel", [0.0], [1.0])  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="arm must be a whole number from 0 to 1, got 2"):
         log_of_one(Gumbel(), [0.0, 0.0], [1.0, 1.0], 2)
 

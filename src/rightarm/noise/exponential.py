@@ -7,6 +7,7 @@ them. Locations are counted from there, and points are sought on the scale of lo
 from __future__ import annotations
 
 import math
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -124,7 +125,7 @@ class Exponential(Law):
     0.6321
     """
 
-    quantile = quantile
+    quantile: ClassVar[Any] = quantile
     kernel = of_largest
 
     def cdf(self, x: float) -> float:

@@ -18,6 +18,7 @@ A row of LANES points is what a loop goes over, so that it becomes vector code: 
 from __future__ import annotations
 
 import math
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -266,7 +267,7 @@ class Gaussian(Law):
     """
 
     symmetric = True
-    quantile = quantile
+    quantile: ClassVar[Any] = quantile
     kernel = of_largest
 
     def cdf(self, x: float) -> float:

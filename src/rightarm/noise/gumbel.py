@@ -22,6 +22,7 @@ becomes vector code. In a sum over arms it would not, for the order of additions
 from __future__ import annotations
 
 import math
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -298,7 +299,7 @@ class Gumbel(Law):
     0.3679
     """
 
-    quantile = quantile
+    quantile: ClassVar[Any] = quantile
     kernel = of_largest
 
     def cdf(self, x: float) -> float:

@@ -336,7 +336,7 @@ def _checked_ends(law: Law) -> tuple[float, float]:
 def _quantiles(law: Law) -> tuple[F64, F64, float]:
     """Some shares with the least and the largest, the quantiles there, and how well the cdf must agree with them."""
     words = np.array([0, *(np.arange(1, LEVELS + 1) * GOLDEN % 2**32), 2**32 - 1]).astype(u32)
-    shares = (words + 0.5) * PER_WORD
+    shares = (words.astype(float) + 0.5) * PER_WORD
     if _is_of_words(type(law).quantile):
         return shares, draws(law, words).astype(float), 1e-5  # float32
     return shares, np.array([float(law.quantile(u)) for u in shares]), 1e-6

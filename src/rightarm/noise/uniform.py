@@ -13,6 +13,7 @@ many arms it is a polynomial of a high degree), until it has fallen by e^(−DEP
 from __future__ import annotations
 
 import math
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -127,7 +128,7 @@ class Uniform(Law):
     """
 
     symmetric = True
-    quantile = quantile
+    quantile: ClassVar[Any] = quantile
     kernel = of_largest
 
     def cdf(self, x: float) -> float:
