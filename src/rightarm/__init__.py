@@ -1,7 +1,7 @@
 """rightarm: multi-armed bandits around "Boltzmann Exploration Done Right". The public names, and nothing else."""
 
 from rightarm import noise, propensity, theory
-from rightarm.estimators.catoni import CatoniEstimator
+from rightarm.estimators import Catoni, CatoniEstimator, Estimator, Mean
 from rightarm.evaluation import Evaluation, Replay, evaluate, replay
 from rightarm.evaluation.exports import to_obp, to_vw
 from rightarm.formula import Count, NonNegative, Positive, Probability
@@ -71,6 +71,7 @@ __all__ = [
     "BetaThompson",
     "Boltzmann",
     "BoltzmannGumbel",
+    "Catoni",
     "CatoniEstimator",
     "Contaminated",
     "Count",
@@ -78,6 +79,7 @@ __all__ = [
     "Deterministic",
     "EXP3PlusPlus",
     "EpsilonGreedy",
+    "Estimator",
     "Evaluation",
     "ExploreThenCommit",
     "Gaussian",
@@ -87,6 +89,7 @@ __all__ = [
     "LogNormal",
     "LogWriter",
     "Maillard",
+    "Mean",
     "NonNegative",
     "Pareto",
     "PerturbedMean",

@@ -51,7 +51,7 @@ def check_policy(policy: Policy) -> None:
         _require(np.allclose(relabelled, scores[order], rtol=1e-12), f"{policy}: scores depend on the arms' order")
         policy.floors(t, pulls, means, memory or None)  # refuses what are no probabilities
         _check_rising(policy, t, pulls, means, memory)
-    if policy.estimator == "mean":  # others cannot start from given means
+    if policy.estimator.plain:  # others cannot start from given means
         _check_choices(policy, random)
     problem = Uniform(low=np.linspace(0.0, 0.4, ARMS), high=1.0)
     one, other = (
@@ -72,7 +72,7 @@ def _check_live(policy: Policy, random: np.random.Generator) -> None:
     for t in range(1, LIVE_ROUNDS + 1):
         again = Bandit.from_json(bandit.to_json(), policy=policy)
         means = totals / np.maximum(pulls, 1)
-        if policy.estimator == "mean":
+        if policy.estimator.plain:
             expected, found = policy.probabilities(t, pulls, means, memory or None), bandit.probabilities()
             stated = (
                 f"{list(found.values())} live, {expected.tolist()} by the formulas at {pulls=}, {means=}, {memory=}"

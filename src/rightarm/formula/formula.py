@@ -111,6 +111,11 @@ class Formula:
         return (value for value in self.values.values() if isinstance(value, Formula))
 
     @property
+    def arguments(self) -> dict[str, Any]:
+        """The parameters that the formula itself has, in its order."""
+        return self.values
+
+    @property
     def inputs(self) -> frozenset[str]:
         """All that the value depends on besides the parameters."""
         return frozenset(self.family.inputs).union(*(part.inputs for part in self.parts))
@@ -118,7 +123,8 @@ class Formula:
     def evaluate(self, inputs: Mapping[str, Any]) -> Any:
         """The formula as it stands, by NumPy."""
         values = {
-            name: value.evaluate(inputs) if isinstance(value, Formula) else value for name, value in self.values.items()
+            name: value.evaluate(inputs) if isinstance(value, Formula) else value
+            for name, value in self.arguments.items()
         }
         return self._call(inputs, values)
 
@@ -205,10 +211,14 @@ class Family:
         self.inputs = tuple(a.name for a in arguments if a.kind is a.POSITIONAL_OR_KEYWORD)
         self.parameters = tuple(a for a in arguments if a.kind is a.KEYWORD_ONLY)
         self._check_inputs(arguments)
+        self._describe()
+
+    def _describe(self) -> None:
+        """What help() and editors show."""
         listed = self._parameter_list() if self.parameters else ""
-        self.__doc__ = f"{self.name}({listed})\n\n{inspect.getdoc(function) or ''}"  # for help()
+        self.__doc__ = f"{self.name}({listed})\n\n{inspect.getdoc(self.function) or ''}"
         self.__signature__ = inspect.Signature(
-            [a.replace(kind=a.POSITIONAL_OR_KEYWORD) for a in self.parameters], return_annotation=kind
+            [a.replace(kind=a.POSITIONAL_OR_KEYWORD) for a in self.parameters], return_annotation=self.kind
         )
 
     def _check_inputs(self, arguments: Iterable[inspect.Parameter]) -> None:
@@ -303,6 +313,8 @@ def from_specification(specification: Mapping[str, Any], find: Callable[[str], A
         if not isinstance(law, type) or not hasattr(law, "quantile"):
             raise ValueError(f"{specification['law']} is not a law of noise")
         return law()
+    if "estimator" in specification:
+        return _estimator_from(specification, find)
     found = family_of(specification, find)
     values = {
         name: from_specification(value, find) if isinstance(value, Mapping) else value
@@ -311,6 +323,16 @@ def from_specification(specification: Mapping[str, Any], find: Callable[[str], A
     if not isinstance(found, Family | types.FunctionType):
         raise ValueError(f"{specification['formula']} is not a formula")
     return found(**values) if isinstance(found, Family) else found  # a plain function of t is a schedule as it stands
+
+
+def _estimator_from(specification: Mapping[str, Any], find: Callable[[str], Any]) -> Any:
+    found = find(specification["estimator"])
+    if not isinstance(found, type) or not hasattr(found, "KEEPS"):
+        raise ValueError(f"{specification['estimator']} is not an estimator")
+    made = found(**specification["parameters"])
+    if made.specification()["code"] != specification["code"]:
+        raise ValueError(f"the estimator {specification['estimator']} has changed since this was saved")
+    return made
 
 
 def family_of(specification: Mapping[str, Any], find: Callable[[str], Any] = imported) -> Any:
@@ -354,7 +376,7 @@ def program(formulas: Iterable[Formula], per_round: frozenset[str], names: Mappi
         name = f"f{len(functions)}"
         functions[name] = positional(node.family.function)
         inputs = (names.get(own, own) for own in node.family.inputs)
-        return f"{name}({', '.join([*inputs, *map(argument, node.values.values())])})"
+        return f"{name}({', '.join([*inputs, *map(argument, node.arguments.values())])})"
 
     def number(value: Any) -> str:
         if not isinstance(value, float):
