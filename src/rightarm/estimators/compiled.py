@@ -16,7 +16,7 @@ from rightarm.estimators.estimator import Estimator
 from rightarm.estimators.statistics import COUNT, OWN, SUM, count_reward, fade, leave_out, mean_of, plain_mean, two_sum
 from rightarm.estimators.statistics import variance as variance_of
 from rightarm.formula import define
-from rightarm.formula.compile import function, jit, pointer
+from rightarm.formula.compile import function, jit, pointer, uncounted
 from rightarm.types import F64, I64
 
 # Rows of a live bandit's table: what formulas see of each arm, pulls, mean and variance; then the policy's columns.
@@ -67,6 +67,7 @@ def learn_lanes(
     new_mean: Any,
 ) -> None:
     """Take each lane's reward of an arm; ``variance`` is empty if nobody asks for it."""
+    rows = uncounted(kept)  # counting references to an arm's row would take as long as learning
     if discount < 1.0:
         for lane in range(arm.size):
             for k in range(kept.shape[0]):
@@ -80,10 +81,10 @@ def learn_lanes(
             kept[k, lane, SUM] += reward[lane]  # shows whether all were finite numbers
         else:
             count_reward(kept, k, lane, reward[lane])
-        learn(kept, k, lane, reward[lane], numbers)
+        learn(rows, k, lane, reward[lane], numbers)
     for lane in range(arm.size):
         k = np.uint64(arm[lane])
-        m, n = read(kept, k, lane, numbers)
+        m, n = read(rows, k, lane, numbers)
         mean[k, lane] = m
         pulls[k, lane] = n
         new_mean[lane] = m

@@ -224,12 +224,21 @@ def rise(kept: F64) -> None:
 
 @jit
 def push(kept: F64, x: float, C: float) -> None:
-    """Take one value into the summary."""
-    count = kept[COUNT] + 1
-    kept[COUNT] = count
-    if count >= kept[NEXT]:
+    """Take one value into the summary: here the ordinary case, a small value that brings no new level."""
+    v, count = abs(x) / C, kept[COUNT] + 1
+    if v < kept[BOUND] and count < kept[NEXT]:
+        kept[COUNT] = count
+        add_small(x, v, kept)
+    else:
+        push_other(kept, x, v)
+
+
+@jit
+def push_other(kept: F64, x: float, v: float) -> None:
+    """Take a value that is not small, or that brings a new level."""
+    kept[COUNT] += 1
+    if kept[COUNT] >= kept[NEXT]:
         rise(kept)
-    v = abs(x) / C
     if v < kept[BOUND]:
         add_small(x, v, kept)
     elif v < FAR:
