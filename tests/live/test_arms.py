@@ -10,9 +10,10 @@ import pytest
 
 import rightarm as ra
 from cases import PLAYERS, POLICIES
-from rightarm.live.arms import Arms, check_reward, draw, mix
 from rightarm.estimators.compiled import MEAN, MEMORY, PULLS
 from rightarm.estimators.statistics import SPREAD
+from rightarm.live.arms import Arms, check_reward, draw
+from rightarm.scores.rules import mix
 
 CASES: dict[str, ra.Policy] = {name: case.policy for name, case in POLICIES.items()}
 CASES |= {name: case.policy for name, case in PLAYERS.items()} | {"beta": ra.BetaThompson()}

@@ -76,21 +76,21 @@ def learn_lanes(
                 if variance.size:
                     variance[k, lane] = variance_of(kept, k, lane)
     for lane in range(arm.size):
-        k = np.uint64(arm[lane])
+        own = np.uint64(arm[lane])
         if on_its_own() and not variance.size:
-            kept[k, lane, SUM] += reward[lane]  # shows whether all were finite numbers
+            kept[own, lane, SUM] += reward[lane]  # shows whether all were finite numbers
         else:
-            count_reward(kept, k, lane, reward[lane])
-        learn(rows, k, lane, reward[lane], numbers)
+            count_reward(kept, own, lane, reward[lane])
+        learn(rows, own, lane, reward[lane], numbers)
     for lane in range(arm.size):
-        k = np.uint64(arm[lane])
-        m, n = read(rows, k, lane, numbers)
-        mean[k, lane] = m
-        pulls[k, lane] = n
+        own = np.uint64(arm[lane])
+        m, n = read(rows, own, lane, numbers)
+        mean[own, lane] = m
+        pulls[own, lane] = n
         new_mean[lane] = m
         new_pulls[lane] = n
         if variance.size:
-            variance[k, lane] = variance_of(kept, k, lane)
+            variance[own, lane] = variance_of(kept, own, lane)
 
 
 def forget_lanes(
@@ -110,7 +110,7 @@ def forget_lanes(
         return
     again, entry = told % window == 0, (told - window) % recent.shape[0]
     for lane in range(kept.shape[1]):
-        changed, after = 0, kept.shape[0]  # the arms of which something changes
+        changed, after = np.int64(0), kept.shape[0]  # the arms of which something changes
         if again:
             sum_again(told, window, columns, lane, kept, recent, memory)
         else:
@@ -140,10 +140,10 @@ def sum_again(told: int, window: int, columns: int, lane: int, kept: F64, recent
             memory[column, k, lane] = 0.0
     for number in range(told - window + 1, told + 1):
         entry = number % recent.shape[0]
-        k = np.int64(recent[entry, lane, 0])
-        count_reward(kept, k, lane, recent[entry, lane, 1])
+        own = np.int64(recent[entry, lane, 0])
+        count_reward(kept, own, lane, recent[entry, lane, 1])
         for column in range(columns):
-            memory[column, k, lane] += recent[entry, lane, 2 + column]
+            memory[column, own, lane] += recent[entry, lane, 2 + column]
 
 
 @jit
@@ -287,7 +287,7 @@ def weigh_nothing(a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any, h: Any
 
 @functools.cache
 def _blank(signature: str) -> Any:
-    blanks = {LEARN: learn_nothing, FORGET: forget_nothing, WEIGH: weigh_nothing}
+    blanks: dict[str, Any] = {LEARN: learn_nothing, FORGET: forget_nothing, WEIGH: weigh_nothing}
     return pointer("a blank", blanks[signature], signature)
 
 

@@ -76,7 +76,7 @@ class Estimator:
 
     def __post_init__(self) -> None:
         hints = typing.get_type_hints(type(self), include_extras=True)
-        for each in dataclasses.fields(self):  # type: ignore[arg-type]
+        for each in dataclasses.fields(self):
             if each.name not in FORGETTING:
                 checked = Formula.check(each.name, getattr(self, each.name), hints[each.name])
                 object.__setattr__(self, each.name, checked)
@@ -134,7 +134,7 @@ class Estimator:
     @functools.cached_property
     def parameters(self) -> dict[str, Any]:
         """What its functions take besides rewards."""
-        own = [each.name for each in dataclasses.fields(self) if each.name not in FORGETTING]  # type: ignore[arg-type]
+        own = [each.name for each in dataclasses.fields(self) if each.name not in FORGETTING]
         return {name: getattr(self, name) for name in own}
 
     @property
@@ -152,7 +152,7 @@ class Estimator:
         if self.forgets:
             given = f"discount={discount}" if window is None else f"window={window}"
             raise ValueError(f"{given} is given besides the policy's estimator, which forgets already: {self}")
-        return dataclasses.replace(self, discount=discount, window=window)  # type: ignore[type-var]
+        return dataclasses.replace(self, discount=discount, window=window)
 
     # What it keeps of one arm, as JSON.
 

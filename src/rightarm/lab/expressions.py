@@ -13,6 +13,7 @@ import numpy as np
 import rightarm.noise
 import rightarm.policies
 import rightarm.problems
+from rightarm.estimators import NAMED
 from rightarm.formula import Family, check_number
 from rightarm.problems import Problem, ProblemFamily
 from rightarm.problems.random import RandomProblem
@@ -54,6 +55,11 @@ def laws() -> dict[str, Any]:
     return {law.__name__: law for law in rightarm.noise.Law.__subclasses__()}
 
 
+def estimators() -> dict[str, Any]:
+    """The estimators, by name, and the names that policies know some by."""
+    return {kind.__name__: kind for kind in NAMED.values()} | {name: name for name in NAMED}
+
+
 def _function(name: str, function: Callable[[float], Any]) -> Callable[[Any], float]:
     def of_number(x: Any) -> float:
         with np.errstate(all="ignore"):  # what is not finite is refused where it is used
@@ -73,7 +79,7 @@ def read_policy(text: str) -> Policy:
     >>> read_policy("EpsilonGreedy(decreasing(d=0.1))")
     EpsilonGreedy(epsilon=decreasing(d=0.1, c=5.0))
     """
-    known = {**families(PolicyFamily), **families(Family), **laws()}
+    known = {**families(PolicyFamily), **families(Family), **laws(), **estimators()}
     return as_policy(text, Expression(text, "policy", known, list(families(PolicyFamily))).value())
 
 

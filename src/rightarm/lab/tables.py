@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rightarm.formula import Family, Formula, check_number, rule_of
-from rightarm.lab.expressions import FUNCTIONS, Expression, as_policy, as_problem, families, laws
+from rightarm.lab.expressions import FUNCTIONS, Expression, as_policy, as_problem, estimators, families, laws
 from rightarm.lab.own import find, is_address
 from rightarm.lab.sweeps import (
     Entries,
@@ -57,7 +57,7 @@ def _any(text: str, made: Any) -> Any:
 
 def _kinds() -> tuple[Kind, Kind]:
     problems = {**families(ProblemFamily), "RandomProblem": RandomProblem}
-    policies = {**families(PolicyFamily), **families(Family), **laws()}
+    policies = {**families(PolicyFamily), **families(Family), **laws(), **estimators()}
     return (
         Kind("policy", PolicyFamily, families(PolicyFamily), policies, as_policy),
         Kind("problem", ProblemFamily, problems, problems, as_problem),
@@ -65,7 +65,7 @@ def _kinds() -> tuple[Kind, Kind]:
 
 
 POLICY, PROBLEM = _kinds()
-POLICY_PART = Kind("formula", Family, {**families(Family), **laws()}, POLICY.names, _any)
+POLICY_PART = Kind("formula", Family, {**families(Family), **laws(), **estimators()}, POLICY.names, _any)
 PROBLEM_PART = Kind("law", ProblemFamily, families(ProblemFamily), PROBLEM.names, _any)
 TAKEN = frozenset({"horizon", *FUNCTIONS, *POLICY.names, *PROBLEM.names})
 

@@ -169,7 +169,9 @@ class Arms:
                 self.learn(arm, reward, propensity)
                 wrong = dict(zip(self.policy.columns, self.table[MEMORY:, arm].tolist(), strict=True))
                 if not all(map(math.isfinite, wrong.values())):
-                    raise ValueError(f"{self.policy!r} cannot learn the reward {reward}: its columns would become {wrong}")
+                    raise ValueError(
+                        f"{self.policy!r} cannot learn the reward {reward}: its columns would become {wrong}"
+                    )
         finally:
             self.table, self.kept, self.told, self.total, self.recent = before
 

@@ -20,6 +20,8 @@ from rightarm.scores.policy import Part, Policy
 from rightarm.scores.rules import FAR, FORGOTTEN, location_and_scale
 from rightarm.scores.simulated import PER_ROUND, check_formulas, common_of, put
 
+__all__ = ["MEAN", "MEMORY", "PULLS", "VARIANCE", "Live", "live_policy"]
+
 LAW = "boolean(float64, float64[:,::1], int64[::1], float64[::1], float64[::1], float64[::1], float64[::1])"
 LESSON = "void(float64, float64[:,::1], int64, float64, float64, float64, float64[::1])"
 ARGUMENTS = "t, pulls, mean, best, worst, arms, p, memory, top, bottom, k"

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rightarm.estimators import FORGETTING, NAMED, Estimator, Mean
-from rightarm.formula import Family, Formula, check_count, check_number
+from rightarm.formula import Family, Formula, check_choice, check_count, check_number
 from rightarm.formula.tracing import Line, Shifted, Time, keeps_form
 from rightarm.noise import Gumbel, Law
 from rightarm.propensity import Beta, check_arm, log_of_one, of_largest
@@ -302,9 +302,7 @@ class Policy(Formula):
         law, formula = self.stated_law
         if formula is self:
             with np.errstate(invalid="ignore"):
-                first, second = location_and_scale(
-                    self._values(self, state, 0.0), self._values(self, state, FAR), FAR
-                )
+                first, second = location_and_scale(self._values(self, state, 0.0), self._values(self, state, FAR), FAR)
         else:
             first, second = self._values(formula, state, 0.0)
         return law, np.broadcast_to(first, state.means.shape), np.broadcast_to(second, state.means.shape)
@@ -479,6 +477,15 @@ def check_columns(place: str, columns: Any) -> None:
             raise ValueError(f"{place}: the name {name!r} means something else already; choose another")
 
 
+class EstimatorOrName:
+    """What the parameter ``estimator`` may be: an estimator, or the name of one, as experiment files have it."""
+
+    @staticmethod
+    def accept(name: str, value: Any) -> Any:
+        """``value``, if it is one."""
+        return check_choice(name, value, tuple(NAMED)) if isinstance(value, str) else Estimator.accept(name, value)
+
+
 class PolicyFamily(Family):
     """A policy's formula together with the law of its noise, what it explores and what it learns."""
 
@@ -520,13 +527,13 @@ class PolicyFamily(Family):
 
     def _take_estimators(self) -> None:
         """One parameter more, which the formula itself does not have."""
-        estimator = inspect.Parameter("estimator", inspect.Parameter.KEYWORD_ONLY, default=MEAN, annotation=Estimator)
+        estimator = inspect.Parameter("estimator", inspect.Parameter.KEYWORD_ONLY, default=MEAN)
         self.parameters = (*self.parameters, estimator)
         self._describe()
 
     @functools.cached_property
     def annotations(self) -> dict[str, Any]:
-        return {**super().annotations, "estimator": Estimator}
+        return {**super().annotations, "estimator": EstimatorOrName}
 
     def bind(self, *arguments: Any, **keywords: Any) -> dict[str, Any]:
         """The parameters by name; an estimator may be called by its name, its parameters are then the policy's own."""
@@ -538,10 +545,7 @@ class PolicyFamily(Family):
         return given
 
     def _named_estimator(self, name: str, given: Mapping[str, Any]) -> Estimator:
-        if name not in NAMED:
-            known = ", ".join(map(repr, NAMED))
-            raise ValueError(f"estimator must be one of {known}, or such as Mean(window=500), got {name!r}")
-        kind = NAMED[name]
+        kind = NAMED[check_choice("estimator", name, tuple(NAMED))]
         needed = [each for each in inspect.signature(kind).parameters if each not in FORGETTING]
         missing = [each for each in needed if each not in given]
         if missing:

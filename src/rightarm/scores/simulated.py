@@ -127,7 +127,7 @@ def distance() -> float:
 def _check_arm_by_arm(policy: Policy) -> None:
     """An arm's score must be its own: compiled code sees one arm at a time, where a sum over arms is a sum over one."""
     random = np.random.default_rng(20170529)
-    pulls, means, z = 1.0 + random.integers(0, 20, 4), random.random(4), random.random(4)
+    pulls, means, z = random.integers(1, 21, 4).astype(float), random.random(4), random.random(4)
     columns = {name: random.random(4) for name in policy.memory_names}
     inputs = State(PROBE_ROUND, pulls, means, columns, None, arms=4).inputs(z)
 

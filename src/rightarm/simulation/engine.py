@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -54,6 +55,11 @@ class Start:
     def rounds(self) -> int:
         """The rounds already played."""
         return sum(self.pulls)
+
+    def specification(self) -> dict[str, Any]:
+        """What `simulate` takes to start from it again, as plain data."""
+        variances = {"variances": list(self.variances)} if self.variances else {}
+        return {"pulls": list(self.pulls), "means": list(self.means), "memory": dict(self.memory) or None, **variances}
 
 
 class Run:
@@ -122,7 +128,9 @@ class Run:
 
 def _columns_asked_for(policy: Policy, end: str) -> I64:
     """The columns whose largest or smallest values a decision depends on."""
-    return np.array([i for i, name in enumerate(policy.memory_names) if f"{end}_{name}" in policy.decision_inputs], np.int64)
+    return np.array(
+        [i for i, name in enumerate(policy.memory_names) if f"{end}_{name}" in policy.decision_inputs], np.int64
+    )
 
 
 def _problems(

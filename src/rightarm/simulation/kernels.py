@@ -324,7 +324,7 @@ def note_additions(number: int, columns: int, learned: F64, before: F64, recent:
 def keep_anew(
     t: float, arms: float, learn: Any, numbers: F64, columns: int, pulls: F64, mean: F64, memory: F64, pull: Pull
 ) -> None:
-    """What is kept of pulls and mean between pulls, for all arms: where rewards are forgotten it changes at any time."""
+    """What is kept of pulls and mean between pulls, anew for all arms: forgetting changes it at any time."""
     _, _, memory_of, learned, reward, probability, _, _, _ = pull
     for k in range(pulls.shape[0]):
         for column in range(memory.shape[0]):
