@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rightarm.estimators.simulated import average
 
 import rightarm as ra
 from benchmarks.common import best_of, rightarm_ns, table
-from rightarm.estimators.sums import estimate, push
+from rightarm.estimators.compiled import average, simulated_estimator
+from rightarm.estimators.statistics import OWN
+from rightarm.estimators.sums import SIZE, estimate, push
 from rightarm.formula.compile import jit
 from rightarm.simulation.kernels import count_pull
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import math
 import pickle
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -270,3 +272,14 @@ def test_own_estimators_in_evaluate_and_replay(tmp_path: Any) -> None:
         player = ra.BoltzmannGumbel(C=0.5, estimator=estimator)
         assert 0.0 < ra.evaluate(log, player).dr < 1.0
         assert 0.0 < ra.replay(log, player, seed=1).mean < 1.0
+
+
+def test_the_code_of_the_page_runs() -> None:
+    page = Path(__file__).parents[2] / "docs" / "estimators.md"
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    assert len(blocks) == 2
+    namespace: dict[str, Any] = {"__name__": "page"}
+    for block in blocks:
+        exec(block, namespace)
+    assert namespace["bandit"].ask().propensity == 1.0
+    check_estimator(namespace["Smoothed"](rate=0.05))

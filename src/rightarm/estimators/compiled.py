@@ -8,6 +8,7 @@ because it is what most simulations are about; its sums are vectors over lanes, 
 from __future__ import annotations
 
 import functools
+import types
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -203,7 +204,7 @@ def weigh_live(arms: Any, rewards: Any, weights: Any, numbers: Any, mean: Any) -
     weigh(arms, rewards, weights, numbers, mean, 0)
 
 
-def learn(kept: Any, k: int, lane: int, reward: float, numbers: Any) -> None:
+def learn(kept: Any, k: Any, lane: int, reward: float, numbers: Any) -> None:
     """Stands in the templates for taking a reward into the estimator's own numbers."""
     raise NotImplementedError
 
@@ -213,7 +214,7 @@ def on_its_own() -> bool:
     raise NotImplementedError
 
 
-def read(kept: Any, k: int, lane: int, numbers: Any) -> tuple[float, float]:
+def read(kept: Any, k: Any, lane: int, numbers: Any) -> tuple[float, float]:
     """Stands in the templates for the mean and the pulls that formulas see."""
     raise NotImplementedError
 
@@ -322,6 +323,4 @@ def _parts(estimator: Estimator) -> tuple[str, dict[str, Any], Any]:
 
 def _with(template: Any, **names: Any) -> Any:
     """A copy of a template with some of its globals replaced."""
-    import types
-
     return types.FunctionType(template.__code__, template.__globals__ | names, template.__name__)
