@@ -139,7 +139,7 @@ def test_an_interrupt_while_packing_leaves_bandit_and_log_together(
     bandit = ra.Bandit(ARMS, ra.UCB(C=0.5), log=log)
     first = bandit.ask(3)
     with monkeypatch.context() as patch:
-        patch.setattr("rightarm.logs._write_part", interrupted)
+        patch.setattr("rightarm.logs.log._write_part", interrupted)
         for attempt in (bandit.ask, lambda: bandit.tell(first[0], 1.0)):
             with pytest.raises(KeyboardInterrupt):
                 attempt()

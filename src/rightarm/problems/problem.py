@@ -56,7 +56,8 @@ def corruption(arms: int, arm: int, rounds: int | None, pulls: int | None, rewar
 class Problem(Formula):
     """A problem with the parameters of its arms set; made by calling a family such as `Bernoulli`.
 
-    >>> problem = Bernoulli([0.5, 0.75, 0.25])
+    >>> import rightarm as ra
+    >>> problem = ra.Bernoulli([0.5, 0.75, 0.25])
     >>> problem.arms, problem.best_arm, problem.gaps.tolist()
     (3, 1, [0.25, 0.0, 0.5])
     """
@@ -119,7 +120,8 @@ class Problem(Formula):
     def second_moments(self) -> NDArray[np.float64]:
         """E X² of every arm's reward X, corruption aside; infinite where the tail is heavy enough.
 
-        >>> Gaussian([3.0, 0.0], sigma=2.0).second_moments
+        >>> import rightarm as ra
+        >>> ra.Gaussian([3.0, 0.0], sigma=2.0).second_moments
         array([13.,  4.])
         """
         return self._moments("second_moment", self.family.second_moment, power=2)
@@ -179,7 +181,8 @@ class Problem(Formula):
         Scenario (b) of the paper's section 6 is ``corrupted(arm=0, rounds=5_000, reward=0.0)``. Means, gaps and regret
         stay those of the problem itself.
 
-        >>> Bernoulli([0.5, 0.4]).corrupted(arm=0, rounds=100, reward=0.0)
+        >>> import rightarm as ra
+        >>> ra.Bernoulli([0.5, 0.4]).corrupted(arm=0, rounds=100, reward=0.0)
         Bernoulli(mean=[0.5, 0.4]).corrupted(arm=0, rounds=100, reward=0.0)
         """
         added = corruption(self.arms, arm, rounds, pulls, reward)
@@ -295,7 +298,8 @@ def problem(
 def problem_from_specification(specification: Mapping[str, Any]) -> Problem:
     """The problem that `Problem.specification` described.
 
-    >>> problem_from_specification(Bernoulli([0.5, 0.4]).corrupted(0, rounds=10).specification())
+    >>> import rightarm as ra
+    >>> problem_from_specification(ra.Bernoulli([0.5, 0.4]).corrupted(0, rounds=10).specification())
     Bernoulli(mean=[0.5, 0.4]).corrupted(arm=0, rounds=10, reward=0.0)
     """
     bare = from_specification(specification)
