@@ -69,7 +69,7 @@ def leave_out(kept: F64, k: int, lane: int, reward: float) -> None:
     add_to_sum(kept, k, lane, -reward)
     change = (reward - before) * (reward - plain_mean(kept, k, lane))
     rest = max(kept[k, lane, SPREAD] - change, 0.0)
-    kept[k, lane, SPREAD] = rest if kept[k, lane, COUNT] > 1.0 else 0.0  # one reward has no spread, not even by rounding
+    kept[k, lane, SPREAD] = rest if kept[k, lane, COUNT] > 1.0 else 0.0  # one reward alone has none, nor by rounding
 
 
 @jit
