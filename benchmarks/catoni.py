@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 import rightarm as ra
 from benchmarks.common import best_of, rightarm_ns, table
-from rightarm.estimators.simulated import average, catoni_lanes
-from rightarm.estimators.sums import empty, estimate, push, tables
+from rightarm.estimators.compiled import average, simulated_estimator
+from rightarm.estimators.statistics import OWN
+from rightarm.estimators.sums import SIZE, estimate, push
 from rightarm.formula.compile import jit
 from rightarm.simulation.kernels import count_pull
 
@@ -35,12 +36,11 @@ LAWS: dict[str, tuple[Callable[[np.random.Generator, tuple[int, int]], F64], flo
 
 
 @jit
-def catoni_rounds(arm: Any, reward: F64, C: float, sums: Any, factors: Any, total: F64, mean: F64, new: F64) -> None:
+def catoni_rounds(learn: Any, arm: Any, reward: F64, C: F64, kept: F64, pulls: F64, mean: F64, new: F64) -> None:
     """Rounds of the simulator that only learn, by Catoni's estimator."""
-    near, rows = sums
-    series, powers = factors
+    nothing, pulled = np.zeros((0, 0)), np.zeros(new.size)
     for t in range(arm.shape[0]):
-        catoni_lanes(arm[t], reward[t], C, near, rows, series, powers, total, mean, new)
+        learn(arm[t], reward[t], 1.0, C, kept, pulls, mean, nothing, pulled, new)
 
 
 @jit
@@ -52,12 +52,12 @@ def mean_rounds(arm: Any, reward: F64, pulls: F64, pulled: F64, lost: F64, total
 
 
 @jit
-def streaming(values: F64, C: float, near: F64, rows: F64, series: F64, powers: F64) -> float:
+def streaming(values: F64, C: float, kept: F64) -> float:
     """One stream with an estimate after every value."""
     checksum = 0.0
     for i in range(values.size):
-        push(values[i], C, near, rows, 0, 0, series, powers)
-        checksum += estimate(C, near, 0, 0)
+        push(kept, values[i], C)
+        checksum += estimate(C, kept)
     return checksum
 
 
@@ -92,8 +92,9 @@ def lanes_row(name: str) -> list[str]:
         return np.zeros((ARMS, LANES)), np.zeros((ARMS, LANES)), np.zeros(LANES)
 
     def catoni() -> float:
-        sums, factors, arrays = tuple(empty(ARMS, LANES)), tuple(tables()), outputs()
-        return cpu_ns(lambda: catoni_rounds(arm, reward, C, sums, factors, *arrays), arm.size)
+        estimator, kept, arrays = ra.Catoni(C), np.zeros((ARMS, LANES, OWN + SIZE)), outputs()
+        learn = simulated_estimator(estimator).learn
+        return cpu_ns(lambda: catoni_rounds(learn, arm, reward, estimator.numbers, kept, *arrays), arm.size)
 
     def plain() -> float:
         pulls, pulled, lost = np.zeros((ARMS, LANES)), np.zeros((1, LANES)), np.zeros((ARMS, LANES))
@@ -111,13 +112,13 @@ def stream_row(size: int) -> list[str]:
 
     def ours() -> float:
         repeats = max(1, 1_000_000 // size)
-        sums = [empty(1, 1) for _ in range(repeats)]
-        return cpu_ns(lambda: [streaming(values, 1.0, *one, *tables()) for one in sums], size * repeats)
+        sums = [np.zeros(SIZE) for _ in range(repeats)]
+        return cpu_ns(lambda: [streaming(values, 1.0, one) for one in sums], size * repeats)
 
     def printed() -> float:
         return cpu_ns(lambda: [naive(values, 1.0) for _ in range(times)], size * times)
 
-    same = streaming(values, 1.0, *empty(1, 1), *tables()), naive(values, 1.0)  # compiled here
+    same = streaming(values, 1.0, np.zeros(SIZE)), naive(values, 1.0)  # compiled here
     assert math.isclose(*same, rel_tol=1e-9), same
     fast, slow = best_of(TIMES, ours), best_of(3, printed)
     return [f"{size:,}", f"{fast:.1f}", f"{slow:,.0f}", f"{slow / fast:,.1f}"]

@@ -81,7 +81,7 @@ class Model:
         return total / self.pulls(arm) if self.rewards(arm) else 0.0
 
     def estimate(self, arm: Hashable) -> float:
-        if self.policy.estimator == "mean":
+        if not isinstance(self.policy.estimator, ra.Catoni):
             return self.mean(arm)
         C, root = self.policy.values["C"], math.sqrt(self.pulls(arm))
         terms = [weight * influence(reward / (C * root)) for reward, _, weight in self.rewards(arm)]

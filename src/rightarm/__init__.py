@@ -4,7 +4,7 @@ import importlib
 from typing import Any
 
 from rightarm import moved, noise, propensity, theory
-from rightarm.estimators.catoni import CatoniEstimator
+from rightarm.estimators import Catoni, CatoniEstimator, Estimator, Mean
 from rightarm.evaluation import Evaluation, Replay, evaluate, replay
 from rightarm.formula import Count, NonNegative, Positive, Probability
 from rightarm.lab.results import CellResult, Loaded, load
@@ -75,6 +75,7 @@ __all__ = [
     "BetaThompson",
     "Boltzmann",
     "BoltzmannGumbel",
+    "Catoni",
     "CatoniEstimator",
     "CellResult",
     "Contaminated",
@@ -83,6 +84,7 @@ __all__ = [
     "Deterministic",
     "EXP3PlusPlus",
     "EpsilonGreedy",
+    "Estimator",
     "Evaluation",
     "ExploreThenCommit",
     "Gaussian",
@@ -92,6 +94,7 @@ __all__ = [
     "LogNormal",
     "LogWriter",
     "Maillard",
+    "Mean",
     "NonNegative",
     "Pareto",
     "PerturbedMean",

@@ -1,21 +1,26 @@
-"""Contract checks, for one's own policies and problems too: call them in a test, and they raise if something is broken.
+"""Contract checks for policies, problems and estimators, one's own too: in a test, they raise if something is broken.
 
 >>> import rightarm as ra
 >>> check_policy(ra.BoltzmannGumbel(C=0.5))
 >>> check_problem(ra.Bernoulli([0.5, 0.25]))
+>>> check_estimator(ra.Mean(window=50))
 """
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rightarm.estimators import Estimator
+from rightarm.estimators.compiled import MEAN, PULLS
+from rightarm.live.arms import Arms
 from rightarm.live.bandit import Bandit
-from rightarm.policies import Policy, policy
-from rightarm.problems import Problem, Uniform
+from rightarm.policies import UCB, Policy, policy
+from rightarm.problems import Problem, Uniform, problem
 from rightarm.simulation import simulate
 from rightarm.simulation.engine import Run, Start
 
@@ -33,7 +38,7 @@ def check_policy(policy: Policy) -> None:
     - the arm that `choose` takes live and the first arm of a simulation from the same state have the same law;
     - a simulation gives every arm a pull, and the same result for every number of lanes and threads;
     - as a live `Bandit` it states its exact probabilities, and goes on after `to_json` and `from_json` as if nothing
-      had been; a policy of which the probabilities are not known is spared this.
+      had been; this is left out for a policy of which the probabilities are not known.
     """
     random = np.random.default_rng(1)
     for _ in range(STATES):
@@ -52,7 +57,7 @@ def check_policy(policy: Policy) -> None:
         _require(np.allclose(relabelled, scores[order], rtol=1e-12), f"{policy}: scores depend on the arms' order")
         policy.floors(t, pulls, means, memory or None)  # refuses what are no probabilities
         _check_rising(policy, t, pulls, means, memory)
-    if policy.estimator == "mean":  # others cannot start from given means
+    if policy.estimator.plain:  # others cannot start from given means
         _check_choices(policy, random)
     problem = Uniform(low=np.linspace(0.0, 0.4, ARMS), high=1.0)
     one, other = (
@@ -73,7 +78,7 @@ def _check_live(policy: Policy, random: np.random.Generator) -> None:
     for t in range(1, LIVE_ROUNDS + 1):
         again = Bandit.from_json(bandit.to_json(), policy=policy)
         means = totals / np.maximum(pulls, 1)
-        if policy.estimator == "mean":
+        if policy.estimator.plain:
             expected, found = policy.probabilities(t, pulls, means, memory or None), bandit.probabilities()
             stated = (
                 f"{list(found.values())} live, {expected.tolist()} by the formulas at {pulls=}, {means=}, {memory=}"
@@ -140,6 +145,111 @@ def _check_choices(policy: Policy, random: np.random.Generator) -> None:
             abs(z) < CERTAIN,
             f"{policy}: arm {arm} is chosen {live[arm]} times of {LIVE} live, {compiled[arm]} of {SIMULATED} compiled",
         )
+
+
+def check_estimator(estimator: Estimator) -> None:
+    """Check that ``estimator`` gives sound numbers, and the same ones live, in simulation and after a reload.
+
+    - after every reward the mean is a finite number and the pulls are positive, and equal histories of two arms have
+      equal numbers; unless it forgets, a reward changes nothing of other arms;
+    - what it forgets is as if it had not been: its numbers are those of the rewards that count alone;
+    - a live bandit goes on after `to_json` and `from_json` as if nothing had been;
+    - a policy with it pulls the same arms live and in simulation, round by round, where nothing is random.
+    """
+    if not isinstance(estimator, Estimator):
+        raise TypeError(f"estimator must be an estimator such as Mean(window=50), got {estimator!r}")
+    random = np.random.default_rng(1)
+    rewards = [1.0 * (random.random(ROUNDS) < 0.3), random.normal(1.0, 2.0, ROUNDS), random.standard_t(2.5, ROUNDS)]
+    for values in rewards:
+        arms = random.integers(0, ARMS - 1, ROUNDS)  # the last arm stays without a reward
+        _check_numbers(estimator, arms, values)
+        _check_forgetting(estimator, arms, values)
+    _check_same_arms(estimator)
+
+
+def _learned(estimator: Estimator, arms: Any, rewards: Any) -> Arms:
+    """What a live bandit knows after some rewards."""
+    known = Arms(UCB(C=0.5, estimator=estimator))
+    for _ in range(ARMS):
+        known.add()
+    for arm, reward in zip(arms, rewards, strict=True):
+        known.learn(int(arm), float(reward), 1.0)
+    return known
+
+
+def _seen(known: Arms) -> F64:
+    """Pulls and means of all arms, as formulas see them."""
+    if known.estimator.weighs:
+        known.law(np.arange(ARMS), [0] * ARMS, now=1)  # which is when the means are computed
+    return known.table[[PULLS, MEAN], :ARMS].copy()
+
+
+def _check_numbers(estimator: Estimator, arms: Any, rewards: Any) -> None:
+    known, before = _learned(estimator, [], []), np.zeros((2, ARMS))
+    for t, (arm, reward) in enumerate(zip(arms.tolist(), rewards.tolist(), strict=True)):
+        if t == ROUNDS // 2:
+            state = json.loads(json.dumps(known.to_json()))
+            known = _learned(estimator, [], [])
+            known.restore(state)
+        known.learn(arm, reward, 1.0)
+        now = _seen(known)
+        sound = np.isfinite(now).all() and now[0, arm] > 0
+        _require(bool(sound), f"{estimator}: pulls and means are {now.tolist()} after the reward {reward} of arm {arm}")
+        others = np.delete(np.arange(ARMS), arm)
+        same = np.array_equal(now[:, others], before[:, others]) or estimator.forgets
+        _require(
+            same, f"{estimator}: a reward of arm {arm} changes other arms from {before.tolist()} to {now.tolist()}"
+        )
+        before = now
+    whole = _seen(_learned(estimator, arms, rewards))
+    _require(np.array_equal(before, whole), f"{estimator}: {whole.tolist()} becomes {before.tolist()} after a reload")
+    pairs = np.repeat(rewards, 2)
+    twins = _seen(_learned(estimator, np.tile([0, 1], ROUNDS), pairs))
+    tie = np.array_equal(twins[:, 0], twins[:, 1]) or estimator.forgets  # which makes later rewards count more
+    _require(tie, f"{estimator}: equal rewards of two arms make {twins[:, :2].tolist()}")
+
+
+def _check_forgetting(estimator: Estimator, arms: Any, rewards: Any) -> None:
+    """Pulls and means against those of the rewards that count."""
+    if not estimator.forgets:
+        return
+    ages = np.arange(ROUNDS)[::-1]
+    weights = np.where(ages < (estimator.window or ROUNDS), (estimator.discount or 1.0) ** ages, 0.0)
+    found = _seen(_learned(estimator, arms, rewards))
+    for arm in range(ARMS):
+        own = (arms == arm) & (weights > 0)
+        count = weights[own].sum()
+        mean = 0.0 if not own.any() else float(weights[own] @ rewards[own] / count)
+        if own.any() and estimator.weighs:
+            parameters = estimator.parameters.values()
+            mean = float(type(estimator).estimate(rewards[own], weights[own], *parameters))  # type: ignore[misc]
+        close = np.allclose(found[:, arm], [count, mean], rtol=1e-9, atol=1e-9 * np.abs(rewards).max())
+        _require(
+            close, f"{estimator}: pulls and mean are {found[:, arm]}, of the rewards that count {count} and {mean}"
+        )
+
+
+@problem(mean=lambda level: level + 0.5)
+def paid_by_turns(t, arm, *, level: float = 0.0):  # type: ignore[no-untyped-def]
+    """Rewards that look random and are not."""
+    return level + (7919.0 * t * (arm + 3.0) % 1009.0) / 1009.0
+
+
+def _check_same_arms(estimator: Estimator) -> None:
+    """The arms of a policy without noise, live and in simulation, where rewards are known beforehand."""
+    player, rewards = UCB(C=0.5, estimator=estimator), paid_by_turns(level=np.linspace(0.0, 0.2, ARMS))
+    run = Run(player, rewards, Start((0,) * ARMS, (0.0,) * ARMS), 1, 0, 32, np.array([ROUNDS]))
+    bandit, before = Bandit(range(ARMS), player, seed=1), np.zeros(ARMS)
+    for t in range(1, ROUNDS + 1):
+        run.advance(t)
+        pulls = run.known.pulls[:, 0].copy()
+        simulated, before = int(np.argmax(pulls - before)), pulls
+        decision = bandit.ask()
+        stated = f"in round {t} the arm {decision.arm} live and {simulated} in simulation"
+        _require(decision.arm == simulated or decision.propensity < 1, f"{estimator}: {stated}")
+        inputs = {"t": np.array([float(t)]), "arm": np.array([simulated])}
+        bandit.cancel(decision)
+        bandit.tell(arm=simulated, reward=float(np.asarray(rewards.evaluate(inputs)).reshape(-1)[0]))
 
 
 def check_problem(problem: Problem) -> None:

@@ -19,7 +19,7 @@ import rightarm as ra
 from cases import PLAYERS, PROBLEMS, PlayerCase
 
 ROUNDS = 120
-RULES = {name: case for name, case in PLAYERS.items() if case.policy.estimator == "mean"}
+RULES = {name: case for name, case in PLAYERS.items() if case.policy.estimator.plain}
 
 
 def decision_probability(policy: ra.Policy, arm: int, t: int, pulls: Any, means: Any, memory: Any) -> float:

@@ -1,7 +1,7 @@
-"""Catoni's estimator of a mean, for rewards with heavy tails, kept up to date in bounded memory.
+"""Catoni's estimator of a mean, for rewards with heavy tails: of an arm's rewards, and of any stream of values.
 
-The method, and the compiled code that the simulator shares, are in `rightarm.estimators.sums`. The error, against
-the sum as the paper prints it, is below 1e-12 of the mean absolute value.
+The method, and its compiled code, are in `rightarm.estimators.sums`. The error, against the sum as the paper prints
+it, is below 1e-12 of the mean absolute value.
 """
 
 from __future__ import annotations
@@ -14,15 +14,55 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rightarm.estimators import sums as catoni
-from rightarm.estimators.sums import F64, psi
+from rightarm.estimators.estimator import Estimator
+from rightarm.estimators.sums import psi
 from rightarm.formula import Positive, check_number, rule_of
+from rightarm.types import F64
 
-__all__ = ["CatoniEstimator", "psi"]
+__all__ = ["Catoni", "CatoniEstimator", "psi"]
 
 VERSION = 2
 KEYS = {"version", "C", "count", "powers", "lost", "series", "fresh", "octaves"}
 MOST = 2**53  # values; a float counts no further
 SLACK = 1 + 1e-3  # sums that went from an octave to the powers exceed their bound a little
+
+
+class Catoni(Estimator):
+    """Catoni's estimate of an arm's mean, for rewards with heavy tails, and the number of rewards.
+
+    μ̂ = (C/√N) Σ_s ψ(X_s / (C√N)),  ψ(x) = sign(x) log(1 + |x| + x²/2).  C is the scale: C² bounds the second moment.
+
+    It is kept up to date in bounded memory (`CatoniEstimator`). With ``discount`` or ``window`` (see `Mean`) the sum
+    runs over the rewards that count, each with its weight, and N is the sum of the weights; every decision is then a
+    pass over all of them.
+
+    Catoni: Challenging the empirical mean and empirical variance, 2012; section 4 of the paper.
+
+    >>> import rightarm as ra
+    >>> ra.UCB(C=0.5, estimator=ra.Catoni(C=2.0))
+    UCB(C=0.5, estimator=Catoni(C=2.0))
+    """
+
+    C: Positive
+    KEEPS = catoni.SIZE
+    learn = catoni.push
+    read = catoni.estimate_and_count
+    estimate = catoni.printed
+
+    def check(self, reward: float) -> None:
+        """Refuse a reward that is no finite multiple of C."""
+        if not math.isfinite(reward / self.C):
+            raise ValueError(f"reward must be a finite multiple of C = {self.C}, got {reward}")
+
+    def to_json(self, kept: F64) -> Any:
+        """The state of a `CatoniEstimator`."""
+        return CatoniEstimator(self.C, kept).to_json()
+
+    def from_json(self, state: Any, count: float) -> F64:
+        made = CatoniEstimator.from_json(state)
+        if (made.C, made.count) != (self.C, count):
+            raise ValueError(f"kept must be estimators with C = {self.C} of {count} rewards, got {made!r}")
+        return made.kept
 
 
 class CatoniEstimator:
@@ -39,14 +79,14 @@ class CatoniEstimator:
     0.458145365937
     """
 
-    def __init__(self, C: float) -> None:
+    def __init__(self, C: float, kept: F64 | None = None) -> None:
         self.C = check_number("C", C, rule_of(Positive))
-        self._sums = catoni.empty(1, 1)
+        self.kept = np.zeros(catoni.SIZE) if kept is None else kept  # the summary: a row of sums
 
     @property
     def count(self) -> int:
         """The number of values."""
-        return int(self._sums.near[0, 0, catoni.COUNT])
+        return int(self.kept[catoni.COUNT])
 
     def push(self, values: ArrayLike) -> None:
         """Take one value, or many; nothing is taken if one of them is not a finite number."""
@@ -56,14 +96,14 @@ class CatoniEstimator:
         largest = float(np.abs(array).max(initial=0.0))
         if not math.isfinite(largest / self.C):
             raise ValueError(f"values must be finite multiples of C = {self.C}, got {largest} in size")
-        catoni.push_all(array, self.C, *self._sums, *catoni.tables())
+        catoni.push_all(array, self.C, self.kept)
 
     @property
     def value(self) -> float:
         """The estimate."""
         if not self.count:
             raise ValueError("there is no estimate before the first value")
-        return float(catoni.estimate(self.C, self._sums.near, 0, 0))
+        return float(catoni.estimate(self.C, self.kept))
 
     def merge(self, other: CatoniEstimator) -> CatoniEstimator:
         """The estimator of both streams together; both must have the same C."""
@@ -73,7 +113,7 @@ class CatoniEstimator:
             raise ValueError(f"C must be the same to merge, got {self.C} and {other.C}")
         both = CatoniEstimator(self.C)
         for part in (self, other):
-            catoni.merge_into(*both._sums, *part._sums, *catoni.tables())
+            catoni.merge_into(both.kept, part.kept)
         return both
 
     def to_json(self) -> dict[str, Any]:
@@ -86,7 +126,7 @@ class CatoniEstimator:
         >>> sorted(CatoniEstimator(C=0.5).to_json())
         ['C', 'count', 'fresh', 'lost', 'octaves', 'powers', 'series', 'version']
         """
-        near, rows = self._sums.near[0, 0], self._sums.rows[:, 0, 0]
+        near, rows = self.kept, _octaves(self.kept)
         return {
             "version": VERSION,
             "C": self.C,
@@ -110,10 +150,10 @@ class CatoniEstimator:
         if set(state) != KEYS:
             raise ValueError(f"state must have the keys {sorted(KEYS)}, got {sorted(map(str, state))}")
         made = cls(state["C"])
-        near, rows = made._sums.near[0, 0], made._sums.rows[:, 0, 0]
+        near, rows = made.kept, _octaves(made.kept)
         near[catoni.COUNT] = count = _whole("count", state["count"], MOST)
         if count:
-            catoni.rise(*made._sums, 0, 0, catoni.tables().powers)
+            catoni.rise(made.kept)
         level, most = int(near[catoni.LEVEL]), count * catoni.COEFFICIENTS * near[catoni.BOUND] ** catoni.POWERS
         powers = _numbers("powers", state["powers"], SLACK * np.abs(most))
         near[catoni.FIRST], near[catoni.HIGHER : catoni.SERIES] = powers[0], powers[1:]
@@ -121,7 +161,7 @@ class CatoniEstimator:
         _read_octaves(state["octaves"], count, level, rows)
         near[catoni.LIVE] = max(np.flatnonzero(rows.any(axis=1)) + 1, default=0)
         if count:
-            catoni.renew(*made._sums, 0, 0, catoni.tables().series)
+            catoni.renew(made.kept)
         expected = near[catoni.SERIES : catoni.LEVEL]
         series = _numbers("series", state["series"], np.full(catoni.DEGREE, np.inf))
         if not np.allclose(series, expected, rtol=1e-9, atol=1e-9 * count):
@@ -134,6 +174,11 @@ class CatoniEstimator:
 
     def __repr__(self) -> str:
         return f"<CatoniEstimator: C={self.C}, {self.count} values>"
+
+
+def _octaves(kept: F64) -> F64:
+    """The part of a summary that has a row for each octave."""
+    return kept[catoni.ROWS :].reshape(-1, catoni.ROW)
 
 
 def _whole(name: str, value: Any, below: int) -> int:

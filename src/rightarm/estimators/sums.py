@@ -22,11 +22,10 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rightarm.formula.compile import fma, jit
-
-F64 = NDArray[np.float64]
+from rightarm.estimators.statistics import two_sum
+from rightarm.formula.compile import MachineOperation, fma, jit
+from rightarm.types import F64
 
 DEGREE = 12  # coefficients of an octave's polynomial: the series converges like 13.67^−DEGREE
 POWERS = np.array([1, 3, 4, 5, 7, 8, 9, 11, 12, 13, 15, 16, 17])  # the others have no part in ψ's series
@@ -34,16 +33,18 @@ COEFFICIENTS = -(2 / POWERS) * 2.0 ** (-POWERS / 2) * np.cos(3 * np.pi * POWERS 
 C3, C4, C5, C7, C8, C9, C11, C12, C13, C15, C16, C17 = COEFFICIENTS[1:].tolist()
 TINY = 1e-8  # below, ψ(y) is y to the last digit, and higher powers would underflow
 
-# One summary: 32 numbers that every value touches, those of the small ones first ...
+# One summary is a row of numbers: 32 that every value touches, those of the small ones first ...
 COUNT, NEXT, BOUND, LIVE, FIRST, LOST, HIGHER, SERIES, LEVEL, FRESH = 0, 1, 2, 3, 4, 5, 6, 18, 30, 31
-NEAR = 32
-# ... and a row for each octave from 2⁻² on, the last one for far values: sums of σ uʲ, then what rounding took of some.
+ROWS = 32
+# ... and 16 for each octave from 2⁻² on, the last for far values: sums of σ uʲ, then what rounding took of some. Memory
+# of octaves without values is never touched.
 LOWEST, OCTAVES = -2, 66
 FURTHEST = LOWEST + OCTAVES
 FAR = 2.0**FURTHEST
 COMPENSATED = 3  # the sums for j = 1, 2, 3; that for 0 is a whole number, those beyond weigh too little
 SUMS = DEGREE + COMPENSATED
 ROW = 16  # whole cache lines
+SIZE = ROWS + (OCTAVES + 1) * ROW
 RENEWED = 1024  # values that are not small after which S is made anew from their rows, lest it drift
 
 
@@ -52,18 +53,6 @@ class Tables(NamedTuple):
 
     series: F64  # octave b − e + 2, power of u, power of w: ψ(2^(b − e + (u − w)/2))
     powers: F64  # power of u, k: c_k 2^(k (1+u)/2), an octave's share in the sums of powers
-
-
-class Summary(NamedTuple):
-    """The sums of all arms and lanes; octaves first, so that memory for those without values is never touched."""
-
-    near: F64  # arms × lanes × NEAR
-    rows: F64  # (OCTAVES + 1) × arms × lanes × ROW
-
-
-def empty(arms: int, lanes: int) -> Summary:
-    """The summaries of arms × lanes streams without values."""
-    return Summary(np.zeros((arms, lanes, NEAR)), np.zeros((OCTAVES + 1, arms, lanes, ROW)))
 
 
 def psi(x: Any) -> F64:
@@ -100,20 +89,17 @@ def tables() -> Tables:
     return Tables(np.ascontiguousarray(series), np.ascontiguousarray(powers))
 
 
-@jit
-def two_sum(a: float, b: float) -> tuple[float, float]:
-    """a + b, and what rounding took of it (Knuth's, which asks no question about sizes)."""
-    total = a + b
-    part = total - a
-    return total, (a - (total - part)) + (b - part)
+# In compiled code these are arrays; they are made when something is compiled first, to keep ``import rightarm`` quick.
+SERIES_TABLE: Any = MachineOperation(lambda: tables().series)
+POWERS_TABLE: Any = MachineOperation(lambda: tables().powers)
 
 
 @jit
-def add_small(x: float, v: float, near: F64, k: int, lane: int) -> None:
-    """Add one value's powers to the sums; without a branch, for who can foretell a reward."""
-    first, lost = two_sum(near[k, lane, FIRST], math.copysign(v, x))
-    near[k, lane, FIRST] = first
-    near[k, lane, LOST] += lost
+def add_small(x: float, v: float, kept: F64) -> None:
+    """Add one value's powers to the sums; branch-free: rewards are unpredictable."""
+    first, lost = two_sum(kept[FIRST], math.copysign(v, x))
+    kept[FIRST] = first
+    kept[LOST] += lost
     y = v if v > TINY else 0.0
     y2 = y * y
     y4 = y2 * y2
@@ -122,185 +108,223 @@ def add_small(x: float, v: float, near: F64, k: int, lane: int) -> None:
     s3 = math.copysign(y2 * y, x)
     s4 = math.copysign(y4, x)
     s5 = s4 * y
-    near[k, lane, HIGHER] += C3 * s3
-    near[k, lane, HIGHER + 1] += C4 * s4
-    near[k, lane, HIGHER + 2] += C5 * s5
-    near[k, lane, HIGHER + 3] += C7 * (s3 * y4)
-    near[k, lane, HIGHER + 4] += C8 * (s4 * y4)
-    near[k, lane, HIGHER + 5] += C9 * (s5 * y4)
-    near[k, lane, HIGHER + 6] += C11 * (s3 * y8)
-    near[k, lane, HIGHER + 7] += C12 * (s4 * y8)
-    near[k, lane, HIGHER + 8] += C13 * (s5 * y8)
-    near[k, lane, HIGHER + 9] += C15 * (s3 * y12)
-    near[k, lane, HIGHER + 10] += C16 * (s4 * y12)
-    near[k, lane, HIGHER + 11] += C17 * (s5 * y12)
+    kept[HIGHER] += C3 * s3
+    kept[HIGHER + 1] += C4 * s4
+    kept[HIGHER + 2] += C5 * s5
+    kept[HIGHER + 3] += C7 * (s3 * y4)
+    kept[HIGHER + 4] += C8 * (s4 * y4)
+    kept[HIGHER + 5] += C9 * (s5 * y4)
+    kept[HIGHER + 6] += C11 * (s3 * y8)
+    kept[HIGHER + 7] += C12 * (s4 * y8)
+    kept[HIGHER + 8] += C13 * (s5 * y8)
+    kept[HIGHER + 9] += C15 * (s3 * y12)
+    kept[HIGHER + 10] += C16 * (s4 * y12)
+    kept[HIGHER + 11] += C17 * (s5 * y12)
 
 
 @jit
-def add_far(x: float, v: float, near: F64, rows: F64, k: int, lane: int) -> None:
+def add_far(x: float, v: float, kept: F64) -> None:
     """Add a far value: log₂ N = 1 + w + 2e makes its ψ a line in w. One that is infinite or no number leaves NaN."""
-    sign = math.copysign(1.0, x)
+    sign, place = math.copysign(1.0, x), ROWS + ROW * OCTAVES
     size = sign * (np.log2(v) + (v - v))
-    rows[OCTAVES, k, lane, 0] += sign
-    logs, lost = two_sum(rows[OCTAVES, k, lane, 1], size)
-    rows[OCTAVES, k, lane, 1] = logs
-    rows[OCTAVES, k, lane, DEGREE] += lost
-    near[k, lane, SERIES] += math.log(2) * 2 * (size - sign * (near[k, lane, LEVEL] + 1))
-    near[k, lane, SERIES + 1] -= math.log(2) * sign
-    near[k, lane, LIVE] = OCTAVES + 1
-    near[k, lane, FRESH] += 1
+    kept[place] += sign
+    logs, lost = two_sum(kept[place + 1], size)
+    kept[place + 1] = logs
+    kept[place + DEGREE] += lost
+    kept[SERIES] += math.log(2) * 2 * (size - sign * (kept[LEVEL] + 1))
+    kept[SERIES + 1] -= math.log(2) * sign
+    kept[LIVE] = OCTAVES + 1
+    kept[FRESH] += 1
 
 
 @jit
-def add_octave(x: float, v: float, near: F64, rows: F64, k: int, lane: int, series: F64) -> None:
+def add_octave(x: float, v: float, kept: F64) -> None:
     """Add a value to its octave's sums and to S."""
     part, exponent = math.frexp(v)
-    row = np.uint64(exponent - 1 - LOWEST)
+    row = exponent - 1 - LOWEST
     u = 2 * np.log2(part) + 1
-    offset = np.uint64(np.int64(row) - np.int64(near[k, lane, LEVEL]))
+    offset, place = np.uint64(row - np.int64(kept[LEVEL])), ROWS + ROW * row
     sign = term = math.copysign(1.0, x)
     for n in range(DEGREE):
-        even, odd = series[offset, DEGREE - 2, n], series[offset, DEGREE - 1, n]
+        even, odd = SERIES_TABLE[offset, DEGREE - 2, n], SERIES_TABLE[offset, DEGREE - 1, n]
         for j in range(DEGREE - 4, -1, -2):
-            even = fma(even, u * u, series[offset, j, n])
-            odd = fma(odd, u * u, series[offset, j + 1, n])
-        near[k, lane, SERIES + n] = fma(sign, fma(odd, u, even), near[k, lane, SERIES + n])
+            even = fma(even, u * u, SERIES_TABLE[offset, j, n])
+            odd = fma(odd, u * u, SERIES_TABLE[offset, j + 1, n])
+        kept[SERIES + n] = fma(sign, fma(odd, u, even), kept[SERIES + n])
     for j in range(DEGREE):
         if 1 <= j <= COMPENSATED:
-            total, lost = two_sum(rows[row, k, lane, j], term)
-            rows[row, k, lane, j] = total
-            rows[row, k, lane, DEGREE - 1 + j] += lost
+            total, lost = two_sum(kept[place + j], term)
+            kept[place + j] = total
+            kept[place + DEGREE - 1 + j] += lost
         else:
-            rows[row, k, lane, j] += term
+            kept[place + j] += term
         term *= u
-    near[k, lane, LIVE] = max(near[k, lane, LIVE], np.float64(row + 1))
-    near[k, lane, FRESH] += 1
+    kept[LIVE] = max(kept[LIVE], np.float64(row + 1))
+    kept[FRESH] += 1
 
 
 @jit
-def renew(near: F64, rows: F64, k: int, lane: int, series: F64) -> None:
+def renew(kept: F64) -> None:
     """Make S from the octaves' sums."""
-    level = np.int64(near[k, lane, LEVEL])
+    level = np.int64(kept[LEVEL])
     for n in range(DEGREE):
-        near[k, lane, SERIES + n] = 0.0
-    for row in range(level, np.int64(min(near[k, lane, LIVE], OCTAVES))):
+        kept[SERIES + n] = 0.0
+    for row in range(level, np.int64(min(kept[LIVE], OCTAVES))):
+        place = ROWS + ROW * row
         for j in range(DEGREE):
-            total = rows[row, k, lane, j]
+            total = kept[place + j]
             if 1 <= j <= COMPENSATED:
-                total += rows[row, k, lane, DEGREE - 1 + j]
+                total += kept[place + DEGREE - 1 + j]
             for n in range(DEGREE):
-                near[k, lane, SERIES + n] = fma(total, series[row - level, j, n], near[k, lane, SERIES + n])
-    signs = rows[OCTAVES, k, lane, 0]
-    logs = rows[OCTAVES, k, lane, 1] + rows[OCTAVES, k, lane, DEGREE]
-    near[k, lane, SERIES] += math.log(2) * 2 * (logs - signs * (level + 1))
-    near[k, lane, SERIES + 1] -= math.log(2) * signs
-    near[k, lane, FRESH] = 0.0
+                kept[SERIES + n] = fma(total, SERIES_TABLE[row - level, j, n], kept[SERIES + n])
+    far = ROWS + ROW * OCTAVES
+    signs, logs = kept[far], kept[far + 1] + kept[far + DEGREE]
+    kept[SERIES] += math.log(2) * 2 * (logs - signs * (level + 1))
+    kept[SERIES + 1] -= math.log(2) * signs
+    kept[FRESH] = 0.0
 
 
 @jit
-def collapse(near: F64, rows: F64, k: int, lane: int, row: int, powers: F64) -> None:
+def collapse(kept: F64, row: int) -> None:
     """Turn an octave's sums into sums of powers: its values are small from now on."""
+    place = ROWS + ROW * row
     for i in range(POWERS.size):
         share = 0.0
         for j in range(DEGREE):
-            total = rows[row, k, lane, j]
+            total = kept[place + j]
             if 1 <= j <= COMPENSATED:
-                total += rows[row, k, lane, DEGREE - 1 + j]
-            share += powers[j, i] * total
+                total += kept[place + DEGREE - 1 + j]
+            share += POWERS_TABLE[j, i] * total
         share *= 2.0 ** (POWERS[i] * (row + LOWEST))
         if i == 0:
-            first, lost = two_sum(near[k, lane, FIRST], share)
-            near[k, lane, FIRST] = first
-            near[k, lane, LOST] += lost
+            first, lost = two_sum(kept[FIRST], share)
+            kept[FIRST] = first
+            kept[LOST] += lost
         else:
-            near[k, lane, HIGHER - 1 + i] += share
+            kept[HIGHER - 1 + i] += share
     for j in range(ROW):
-        rows[row, k, lane, j] = 0.0
+        kept[place + j] = 0.0
 
 
 @jit
-def rise(near: F64, rows: F64, k: int, lane: int, powers: F64) -> None:
+def rise(kept: F64) -> None:
     """Set e, and what hangs on it, for a count that has reached the next power of 4; S waits to be made anew."""
-    before, level, following = np.int64(near[k, lane, LEVEL]), 0, 4.0
-    while near[k, lane, COUNT] >= following:
+    before, level, following = np.int64(kept[LEVEL]), 0, 4.0
+    while kept[COUNT] >= following:
         level, following = level + 1, 4 * following
-    near[k, lane, NEXT] = following
-    near[k, lane, BOUND] = 2.0 ** (level - 2)
-    near[k, lane, LEVEL] = level
+    kept[NEXT] = following
+    kept[BOUND] = 2.0 ** (level - 2)
+    kept[LEVEL] = level
     for row in range(before, min(level, OCTAVES)):
-        collapse(near, rows, k, lane, row, powers)
-    if near[k, lane, LIVE] <= level:
-        near[k, lane, LIVE] = 0.0
-    near[k, lane, FRESH] = RENEWED
+        collapse(kept, row)
+    if kept[LIVE] <= level:
+        kept[LIVE] = 0.0
+    kept[FRESH] = RENEWED
 
 
 @jit
-def push(x: float, C: float, near: F64, rows: F64, k: int, lane: int, series: F64, powers: F64) -> None:
-    """Take one value into the summary of arm k in a lane."""
-    count = near[k, lane, COUNT] + 1
-    near[k, lane, COUNT] = count
-    if count >= near[k, lane, NEXT]:
-        rise(near, rows, k, lane, powers)
-    v = abs(x) / C
-    if v < near[k, lane, BOUND]:
-        add_small(x, v, near, k, lane)
-    elif v < FAR:
-        add_octave(x, v, near, rows, k, lane, series)
+def push(kept: F64, x: float, C: float) -> None:
+    """Take one value into the summary: here the ordinary case, a small value that brings no new level."""
+    v, count = abs(x) / C, kept[COUNT] + 1
+    if v < kept[BOUND] and count < kept[NEXT]:
+        kept[COUNT] = count
+        add_small(x, v, kept)
     else:
-        add_far(x, v, near, rows, k, lane)
-    if near[k, lane, FRESH] >= RENEWED:
-        renew(near, rows, k, lane, series)
+        push_other(kept, x, v)
 
 
 @jit
-def estimate(C: float, near: F64, k: int, lane: int) -> float:
-    """The estimate from the summary of arm k in a lane, which must have a value."""
-    inverse = 1 / near[k, lane, COUNT]
+def push_other(kept: F64, x: float, v: float) -> None:
+    """Take a value that is not small, or that brings a new level."""
+    kept[COUNT] += 1
+    if kept[COUNT] >= kept[NEXT]:
+        rise(kept)
+    if v < kept[BOUND]:
+        add_small(x, v, kept)
+    elif v < FAR:
+        add_octave(x, v, kept)
+    else:
+        add_far(x, v, kept)
+    if kept[FRESH] >= RENEWED:
+        renew(kept)
+
+
+@jit
+def estimate(C: float, kept: F64) -> float:
+    """The estimate from a summary, which must have a value."""
+    inverse = 1 / kept[COUNT]
     r = np.sqrt(inverse)
-    a = fma(inverse, near[k, lane, HIGHER + 2], fma(r, near[k, lane, HIGHER + 1], near[k, lane, HIGHER]))
-    b = fma(inverse, near[k, lane, HIGHER + 5], fma(r, near[k, lane, HIGHER + 4], near[k, lane, HIGHER + 3]))
-    c = fma(inverse, near[k, lane, HIGHER + 8], fma(r, near[k, lane, HIGHER + 7], near[k, lane, HIGHER + 6]))
-    d = fma(inverse, near[k, lane, HIGHER + 11], fma(r, near[k, lane, HIGHER + 10], near[k, lane, HIGHER + 9]))
+    a = fma(inverse, kept[HIGHER + 2], fma(r, kept[HIGHER + 1], kept[HIGHER]))
+    b = fma(inverse, kept[HIGHER + 5], fma(r, kept[HIGHER + 4], kept[HIGHER + 3]))
+    c = fma(inverse, kept[HIGHER + 8], fma(r, kept[HIGHER + 7], kept[HIGHER + 6]))
+    d = fma(inverse, kept[HIGHER + 11], fma(r, kept[HIGHER + 10], kept[HIGHER + 9]))
     square = inverse * inverse
     higher = fma(square, fma(square, fma(square, d, c), b), a)
-    total = inverse * (near[k, lane, FIRST] + fma(inverse, higher, near[k, lane, LOST]))
-    if near[k, lane, LIVE] > 0:
-        w = np.log2(4 * near[k, lane, COUNT] / near[k, lane, NEXT]) - 1
+    total = inverse * (kept[FIRST] + fma(inverse, higher, kept[LOST]))
+    if kept[LIVE] > 0:
+        w = np.log2(4 * kept[COUNT] / kept[NEXT]) - 1
         w2 = w * w
-        even, odd = near[k, lane, SERIES + DEGREE - 2], near[k, lane, SERIES + DEGREE - 1]
+        even, odd = kept[SERIES + DEGREE - 2], kept[SERIES + DEGREE - 1]
         for n in range(DEGREE - 4, -1, -2):
-            even = fma(even, w2, near[k, lane, SERIES + n])
-            odd = fma(odd, w2, near[k, lane, SERIES + n + 1])
+            even = fma(even, w2, kept[SERIES + n])
+            odd = fma(odd, w2, kept[SERIES + n + 1])
         total = fma(r, fma(odd, w, even), total)
     return C * total
 
 
 @jit
-def push_all(values: F64, C: float, near: F64, rows: F64, series: F64, powers: F64) -> None:
-    """Take many values, one after the other, into the one summary there is."""
-    for i in range(values.size):
-        push(values[i], C, near, rows, 0, 0, series, powers)
+def estimate_and_count(kept: F64, C: float) -> tuple[float, float]:
+    """The estimate, and the number of values."""
+    return estimate(C, kept), kept[COUNT]
 
 
 @jit
-def merge_into(near: F64, rows: F64, other_near: F64, other_rows: F64, series: F64, powers: F64) -> None:
-    """Add the other's one summary to the one there is."""
+def printed(rewards: F64, weights: F64, C: float) -> float:
+    """The estimate as the paper prints it, of rewards that count by their weights: N = Σ weights."""
+    scale, total = 0.0, 0.0
+    for i in range(rewards.size):
+        scale += weights[i]
+    scale = np.sqrt(scale)
+    for i in range(rewards.size):
+        total += weights[i] * influence(rewards[i] / (C * scale))
+    return C * (total / scale)
+
+
+@jit
+def influence(x: float) -> float:
+    """ψ(x) of one number; see `psi`."""
+    size = abs(x)
+    value = 2 * np.log(size) - np.log(2.0) if size > 1e100 else np.log1p(size + size**2 / 2)
+    return math.copysign(value, x)
+
+
+@jit
+def push_all(values: F64, C: float, kept: F64) -> None:
+    """Take many values, one after the other, into the summary."""
+    for i in range(values.size):
+        push(kept, values[i], C)
+
+
+@jit
+def merge_into(kept: F64, other: F64) -> None:
+    """Add another summary to a summary."""
     for i in (FIRST, LOST):
-        first, lost = two_sum(near[0, 0, FIRST], other_near[0, 0, i])
-        near[0, 0, FIRST] = first
-        near[0, 0, LOST] += lost
+        first, lost = two_sum(kept[FIRST], other[i])
+        kept[FIRST] = first
+        kept[LOST] += lost
     for i in range(HIGHER, SERIES):
-        near[0, 0, i] += other_near[0, 0, i]
+        kept[i] += other[i]
     for row in range(OCTAVES + 1):
+        place = ROWS + ROW * row
         for j in range(ROW):
             if 1 <= j <= COMPENSATED:
-                total, lost = two_sum(rows[row, 0, 0, j], other_rows[row, 0, 0, j])
-                rows[row, 0, 0, j] = total
-                rows[row, 0, 0, DEGREE - 1 + j] += lost
+                total, lost = two_sum(kept[place + j], other[place + j])
+                kept[place + j] = total
+                kept[place + DEGREE - 1 + j] += lost
             else:
-                rows[row, 0, 0, j] += other_rows[row, 0, 0, j]
-    near[0, 0, COUNT] += other_near[0, 0, COUNT]
-    near[0, 0, LIVE] = max(near[0, 0, LIVE], other_near[0, 0, LIVE])
-    near[0, 0, LEVEL] = min(near[0, 0, LEVEL], other_near[0, 0, LEVEL])  # from where rows may have to be collapsed
-    rise(near, rows, 0, 0, powers)
-    renew(near, rows, 0, 0, series)
+                kept[place + j] += other[place + j]
+    kept[COUNT] += other[COUNT]
+    kept[LIVE] = max(kept[LIVE], other[LIVE])
+    kept[LEVEL] = min(kept[LEVEL], other[LEVEL])  # from where rows may have to be collapsed
+    rise(kept)
+    renew(kept)

@@ -115,6 +115,23 @@ def _build_bitcast(source: str, target: str) -> Any:
     return bitcast
 
 
+def _build_uncounted() -> Any:
+    from numba.core import cgutils
+    from numba.extending import intrinsic
+
+    @intrinsic
+    def uncounted(typing_context: Any, array: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            made = context.make_array(array)(context, builder, arguments[0])
+            made.meminfo = cgutils.get_null_value(made.meminfo.type)  # type: ignore[no-untyped-call]
+            return made._getvalue()
+
+        return array(array), generate
+
+    return uncounted
+
+
+uncounted = MachineOperation(_build_uncounted)  # the array without its owner, so that no view of it is counted
 fma = MachineOperation(_build_fma)  # a·b + c with one rounding, the same on every machine
 float_of_bits = MachineOperation(lambda: _build_bitcast("uint32", "float32"))
 bits_of_float = MachineOperation(lambda: _build_bitcast("float32", "uint32"))

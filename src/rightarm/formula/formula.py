@@ -64,6 +64,11 @@ class Formula:
         return (value for value in self.values.values() if isinstance(value, Formula))
 
     @property
+    def arguments(self) -> dict[str, Any]:
+        """The parameters that the formula itself has, in its order."""
+        return self.values
+
+    @property
     def inputs(self) -> frozenset[str]:
         """All that the value depends on besides the parameters."""
         return frozenset(self.family.inputs).union(*(part.inputs for part in self.parts))
@@ -71,7 +76,8 @@ class Formula:
     def evaluate(self, inputs: Mapping[str, Any]) -> Any:
         """The formula as it stands, by NumPy."""
         values = {
-            name: value.evaluate(inputs) if isinstance(value, Formula) else value for name, value in self.values.items()
+            name: value.evaluate(inputs) if isinstance(value, Formula) else value
+            for name, value in self.arguments.items()
         }
         return self._call(inputs, values)
 
@@ -112,7 +118,7 @@ class Formula:
         """Short, for tables and legends: without the parameters that have their default value."""
         if self.family.bare:
             return self.family.name
-        defaults = {parameter.name: parameter.default for parameter in self.family.parameters}
+        defaults = self.family.defaults
         texts = [_as_argument(name, value) for name, value in self.values.items() if value != defaults[name]]
         return f"{self.family.name}({', '.join(texts)})"
 
@@ -158,10 +164,14 @@ class Family:
         self.inputs = tuple(a.name for a in arguments if a.kind is a.POSITIONAL_OR_KEYWORD)
         self.parameters = tuple(a for a in arguments if a.kind is a.KEYWORD_ONLY)
         self._check_inputs(arguments)
+        self._describe()
+
+    def _describe(self) -> None:
+        """What help() and editors show."""
         listed = self._parameter_list() if self.parameters else ""
-        self.__doc__ = f"{self.name}({listed})\n\n{inspect.getdoc(function) or ''}"  # for help()
+        self.__doc__ = f"{self.name}({listed})\n\n{inspect.getdoc(self.function) or ''}"
         self.__signature__ = inspect.Signature(
-            [a.replace(kind=a.POSITIONAL_OR_KEYWORD) for a in self.parameters], return_annotation=kind
+            [a.replace(kind=a.POSITIONAL_OR_KEYWORD) for a in self.parameters], return_annotation=self.kind
         )
 
     def _check_inputs(self, arguments: Iterable[inspect.Parameter]) -> None:
@@ -214,6 +224,15 @@ class Family:
     def annotations(self) -> dict[str, Any]:
         """The parameters' annotations, with their rules."""
         return typing.get_type_hints(self.function, include_extras=True)
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """The parameters' default values; `inspect.Parameter.empty` for those that must be given."""
+        return {parameter.name: parameter.default for parameter in self.parameters}
+
+    def resolved(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Parameters as they are meant, where something stands for them."""
+        return dict(given)
 
     def bind(self, *arguments: Any, **keywords: Any) -> dict[str, Any]:
         """The parameters by name, defaults included, not yet checked."""

@@ -38,7 +38,7 @@ def program(formulas: Iterable[Formula], per_round: frozenset[str], names: Mappi
         name = f"f{len(functions)}"
         functions[name] = positional(node.family.function)
         inputs = (names.get(own, own) for own in node.family.inputs)
-        return f"{name}({', '.join([*inputs, *map(argument, node.values.values())])})"
+        return f"{name}({', '.join([*inputs, *map(argument, node.arguments.values())])})"
 
     def number(value: Any) -> str:
         if not isinstance(value, float):

@@ -46,6 +46,8 @@ def from_specification(specification: Mapping[str, Any], find: Callable[[str], A
     """
     if "law" in specification:
         return _law(specification, find)
+    if "estimator" in specification:
+        return _estimator(specification, find)
     found = family_of(specification, find)
     values = {
         name: from_specification(value, find) if isinstance(value, Mapping) else value
@@ -61,6 +63,16 @@ def _law(specification: Mapping[str, Any], find: Callable[[str], Any]) -> Any:
     made = law(**specification.get("parameters", {}))
     if not _same_law(made, specification):
         raise ValueError(f"the law of noise {specification['law']} has changed since this was saved")
+    return made
+
+
+def _estimator(specification: Mapping[str, Any], find: Callable[[str], Any]) -> Any:
+    estimator = find(specification["estimator"])
+    if not isinstance(estimator, type) or not hasattr(estimator, "KEEPS"):
+        raise ValueError(f"{specification['estimator']} is not an estimator")
+    made = estimator(**specification["parameters"])
+    if made.specification()["code"] != specification["code"]:
+        raise ValueError(f"the estimator {specification['estimator']} has changed since this was saved")
     return made
 
 
@@ -85,10 +97,10 @@ def difference(formula: Formula, specification: Mapping[str, Any]) -> Literal["f
     """
     if _objection(formula.family, specification):
         return "formula"
-    family, given = formula.family, specification["parameters"]
-    wanted = {parameter.name: given.get(parameter.name, parameter.default) for parameter in family.parameters}
-    same = set(given) <= set(wanted) and all(
-        _same_value(formula, name, value, wanted[name]) for name, value in formula.values.items()
+    given, defaults = formula.family.resolved(specification["parameters"]), formula.family.defaults
+    same = set(given) <= set(defaults) and all(
+        _same_value(formula, name, formula.values.get(name, default), given.get(name, default))
+        for name, default in defaults.items()
     )
     return None if same else "parameters"
 
@@ -97,6 +109,8 @@ def _same_value(formula: Formula, name: str, value: Any, wanted: Any) -> bool:
     if isinstance(wanted, Mapping):
         if "law" in wanted:
             return _same_law(value, wanted)
+        if "estimator" in wanted:
+            return bool(without_addresses(value.specification()) == without_addresses(wanted))
         return isinstance(value, Formula) and difference(value, wanted) is None
     try:
         return bool(value == formula.check(name, wanted, formula.family.annotations.get(name)))
@@ -116,8 +130,8 @@ def without_addresses(specification: Any) -> Any:
     """What a specification says of formulas and parameters, without where the formulas stand."""
     if not isinstance(specification, Mapping):
         return specification
-    places = ("formula", "law")
-    return {name: without_addresses(value) for name, value in specification.items() if name not in places}
+    addresses = {name for name in ("formula", "law", "estimator") if isinstance(specification.get(name), str)}
+    return {name: without_addresses(value) for name, value in specification.items() if name not in addresses}
 
 
 def _objection(found: Family | types.FunctionType, specification: Mapping[str, Any]) -> str | None:

@@ -51,20 +51,6 @@ class Line(Traced):
         return self
 
 
-class Measured(Traced):
-    """location + scale·z with what location and scale are; z itself is 0 + 1·z."""
-
-    def __init__(self, location: Any = 0.0, scale: Any = 1.0) -> None:
-        self.location, self.scale = location, scale
-
-    def apply(self, ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Traced:
-        Line().apply(ufunc, tuple(Line() if isinstance(x, Measured) else x for x in inputs))  # raises if it is no line
-        scaling = ufunc in (np.multiply, np.true_divide)
-        locations = [x.location if isinstance(x, Measured) else x for x in inputs]
-        scales = [x.scale if isinstance(x, Measured) else x if scaling else 0.0 for x in inputs]
-        return Measured(ufunc(*locations), ufunc(*scales))
-
-
 class Shifted(Traced):
     """location + z, the location free of z."""
 

@@ -422,7 +422,7 @@ class Bandit:
         >>> import rightarm as ra
         >>> bandit = ra.Bandit(["a", "b"], ra.BoltzmannGumbel(C=0.5), seed=7)
         >>> ra.Bandit.from_json(bandit.to_json(), policy=ra.BoltzmannGumbel(C=0.07), change_policy=True).policy
-        BoltzmannGumbel(C=0.07, location=0.5772156649015329, estimator='mean')
+        BoltzmannGumbel(C=0.07, location=0.5772156649015329)
         """
         if policy is not None and not isinstance(policy, Policy):
             raise ValueError(f"policy must be a policy such as UCB(C=0.5), got {policy!r}")

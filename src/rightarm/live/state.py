@@ -160,7 +160,7 @@ def _policy_of(specification: Specification, given: Policy | None) -> Policy:
     except ValueError as error:
         if given is None:
             raise
-        estimators = [one["parameters"].get("estimator") for one in (specification, given.specification())]
+        estimators = [one["parameters"].get("estimator", "mean") for one in (specification, given.specification())]
         if given.columns or estimators[0] != estimators[1]:
             raise ValueError(f"{given!r} cannot go on with what another policy has learned: {error}") from None
         return given

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 
 from rightarm.formula import Positive
@@ -12,15 +10,7 @@ from rightarm.scores.policy import policy
 
 
 @policy(noise=Gumbel())
-def BoltzmannGumbel(
-    pulls,
-    mean,
-    z,
-    *,
-    C: Positive,
-    location: float = np.euler_gamma,
-    estimator: Literal["mean", "catoni"] = "mean",
-):
+def BoltzmannGumbel(pulls, mean, z, *, C: Positive, location: float = np.euler_gamma):
     """Perturb each arm's mean by Gumbel noise whose scale shrinks with the arm's own pulls.
 
     I = arg max_i { μ̂_i + β_i Z_i },  β_i = √(C² / N_i),  Z_i Gumbel with the given location.
@@ -30,7 +20,7 @@ def BoltzmannGumbel(
     else's standard Gumbel law, −γ has mean zero. C = σ for σ²-subgaussian rewards: 1/2 for rewards in [0, 1].
 
     For heavy tails, ``estimator="catoni"`` takes for μ̂_i Catoni's estimate β_i Σ_s ψ(X_s / (β_i N_i)) with the same C,
-    the root of a bound on the second moment (`CatoniEstimator`; section 4 and Theorem 6).
+    the root of a bound on the second moment (section 4 and Theorem 6): the same as ``estimator=Catoni(C)``.
 
     Cesa-Bianchi, Gentile, Lugosi, Neu: Boltzmann Exploration Done Right, NeurIPS 2017, equation (6) and Theorem 4.
 

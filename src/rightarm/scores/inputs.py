@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,18 +19,53 @@ def one_each(place: str, value: Any, shape: tuple[int, ...]) -> F64:
     return np.broadcast_to(np.asarray(value, dtype=float), shape)
 
 
-def named_inputs(t: Any, pulls: Any, mean: Any, z: Any, arms: int, best: Any, worst: Any) -> dict[str, Any]:
-    """What a formula may ask for, by its name."""
-    return {"t": t, "pulls": pulls, "mean": mean, "z": z, "best": best, "worst": worst, "arms": float(arms)}
+class State(NamedTuple):
+    """What is known of some arms before a decision."""
+
+    t: Any
+    pulls: F64
+    means: F64
+    memory: Mapping[str, F64]  # the policy's columns
+    variances: F64 | None
+    arms: int  # how many there are in all
+
+    def inputs(self, z: Any) -> dict[str, Any]:
+        """What a formula may ask for, by its name."""
+        columns = dict(self.memory) if self.variances is None else {"variance": self.variances, **self.memory}
+        known = {"t": self.t, "pulls": self.pulls, "mean": self.means, "z": z, "arms": float(self.arms)}
+        return known | {"best": np.max(self.means), "worst": np.min(self.means)} | with_extremes(columns)
 
 
-def check_statistics(pulls: ArrayLike, means: ArrayLike) -> tuple[F64, F64]:
-    """Pulls and means as arrays, or an error that says what is wrong with them."""
+def with_extremes(columns: Mapping[str, Any]) -> dict[str, Any]:
+    """Columns with the largest and the smallest value of each, by the names that formulas know them by."""
+    named: dict[str, Any] = {}
+    for name, column in columns.items():
+        named |= {name: column, f"best_{name}": np.max(column), f"worst_{name}": np.min(column)}
+    return named
+
+
+def check_variances(asker: Any, asked: bool, variances: ArrayLike | None, pulls: F64) -> F64 | None:
+    """The arms' variances as an array, or an error if they are asked for and missing, or wrong."""
+    if variances is None:
+        if asked and pulls.any():
+            raise ValueError(f"{asker!r} asks for variance: give variances= with a value for each arm")
+        return np.zeros(pulls.size) if asked else None
+    values = np.asarray(variances, dtype=float)
+    if values.shape != pulls.shape or not np.isfinite(values[pulls > 0]).all() or (values < 0).any():
+        raise ValueError(f"variances must be {pulls.size} numbers from 0 on, one per arm, got {values.tolist()}")
+    return values
+
+
+def check_statistics(pulls: ArrayLike, means: ArrayLike, whole: bool = True) -> tuple[F64, F64]:
+    """Pulls and means as arrays, or an error that says what is wrong with them.
+
+    ``whole``: pulls are whole numbers, as they are unless an estimator forgets.
+    """
     pulls, means = np.asarray(pulls, dtype=float), np.asarray(means, dtype=float)
     if pulls.ndim != 1 or pulls.shape != means.shape or not pulls.size:
         raise ValueError(f"pulls and means must be two rows of one length, got shapes {pulls.shape} and {means.shape}")
-    if not np.isfinite(pulls).all() or (pulls < 0).any() or (pulls != np.floor(pulls)).any():
-        raise ValueError(f"pulls must be whole numbers from 0 on, got {pulls.tolist()}")
+    if not np.isfinite(pulls).all() or (pulls < 0).any() or (whole and (pulls != np.floor(pulls)).any()):
+        raise ValueError(f"pulls must be {'whole ' if whole else ''}numbers from 0 on, got {pulls.tolist()}")
     if not np.isfinite(means[pulls > 0]).all():
         raise ValueError(f"means must be finite where an arm was pulled, got {means.tolist()}")
     return pulls, means

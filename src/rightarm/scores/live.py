@@ -1,6 +1,7 @@
 """A policy's formulas compiled for live decisions: the law of every arm's score, and what an arm learns from a reward.
 
-The state is a table with a row for each thing known of an arm and a column for each arm.
+The state is a table with a column for each arm and a row for each thing that formulas see of it: pulls, mean, variance,
+and what the policy has it remember.
 """
 
 from __future__ import annotations
@@ -10,19 +11,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rightarm.estimators.compiled import MEAN, MEMORY, PULLS, VARIANCE
 from rightarm.formula import Formula, define, program
-from rightarm.formula.compile import function, jit
+from rightarm.formula.compile import function
 from rightarm.propensity import score_law
 from rightarm.scores.inputs import F64
 from rightarm.scores.policy import Part, Policy
+from rightarm.scores.rules import FAR, FORGOTTEN, location_and_scale
 from rightarm.scores.simulated import PER_ROUND, check_formulas, common_of, put
 
-# Rows of the table: pulls, and the mean that formulas see; the sum of rewards, what rounding took of it, Σ (x − mean)²;
-# and then the policy's columns.
-PULLS, MEAN, SUM, LOST, SPREAD, MEMORY = 0, 1, 2, 3, 4, 5
-FORGOTTEN = 1e-100  # pulls, discounted, below which an arm counts as never pulled: formulas divide by them
-
-FAR = 2.0**200  # z beside which every location vanishes, so that the scale is read off to its last digit
+__all__ = ["MEAN", "MEMORY", "PULLS", "VARIANCE", "Live", "live_policy"]
 
 LAW = "boolean(float64, float64[:,::1], int64[::1], float64[::1], float64[::1], float64[::1], float64[::1])"
 LESSON = "void(float64, float64[:,::1], int64, float64, float64, float64, float64[::1])"
@@ -41,13 +39,15 @@ def law_of_scores(t: float, table: Any, members: Any, numbers: Any, first: Any, 
             if pulls[members[i]] < FORGOTTEN:
                 return False
     p = common(t, arms, numbers)
-    memory = np.empty((columns() + kept(), count))
+    memory = np.empty((columns() + kept() + varies(), count))
     best, worst = -np.inf, np.inf
     for i in range(count):
         k = members[i]
         best, worst = max(best, mean[k]), min(worst, mean[k])
         for column in range(columns()):
             memory[column, i] = table[MEMORY + column, k]
+        if varies():
+            memory[columns() + kept(), i] = table[VARIANCE, k]
         keep(t, pulls[k], mean[k], 0.0, 0.0, arms, p, memory, memory, memory, i)
     top, bottom = np.empty(memory.shape[0]), np.empty(memory.shape[0])
     for column in range(memory.shape[0]):
@@ -62,8 +62,12 @@ def law_of_scores(t: float, table: Any, members: Any, numbers: Any, first: Any, 
 def lesson(t: float, table: Any, arm: int, reward: float, probability: float, arms: float, numbers: Any) -> None:
     """The next values of an arm's columns, in their places."""
     p = common(t, arms, numbers)
-    new = np.empty((columns(), 1))
-    learn(t, table[PULLS, arm], table[MEAN, arm], reward, probability, arms, p, table[MEMORY:], arm, new)
+    memory, new = np.empty((columns() + kept() + varies(), 1)), np.empty((columns(), 1))
+    for column in range(columns()):
+        memory[column, 0] = table[MEMORY + column, arm]
+    if varies():
+        memory[columns() + kept(), 0] = table[VARIANCE, arm]
+    learn(t, table[PULLS, arm], table[MEAN, arm], reward, probability, arms, p, memory, 0, new)
     for column in range(columns()):
         table[MEMORY + column, arm] = new[column, 0]
 
@@ -108,10 +112,9 @@ def kept() -> int:
     raise NotImplementedError
 
 
-@jit
-def measured(near: float, far: float) -> tuple[float, float]:
-    """Location and scale, from the scores at z = 0 and z = FAR."""
-    return near, 0.0 if far == near else (far - near) / FAR  # −∞ less −∞ is not a number
+def varies() -> int:
+    """Stands for 1 if a formula asks for the variance, which then is the last of the columns, and for 0 if not."""
+    raise NotImplementedError
 
 
 class Live(NamedTuple):
@@ -128,24 +131,29 @@ def live_policy(policy: Policy) -> Live:
     """The compiled functions, the same for all values of the parameters; to find them again takes milliseconds."""
     check_formulas(policy)
     law, numbers_of = policy.stated_law
-    names = [*policy.columns, *policy.keep]
+    names = policy.memory_names
     places = {name: f"memory[{column}, k]" for column, name in enumerate(names)}
     places |= {f"best_{name}": f"top[{column}]" for column, name in enumerate(names)}
     places |= {f"worst_{name}": f"bottom[{column}]" for column, name in enumerate(names)}
     explored: list[Formula] = [] if policy.explore is None else [policy.explore]
     parts = program([numbers_of, *explored, *policy.learn.values(), *policy.keep.values()], PER_ROUND, places)
-    functions, texts = {**parts.functions, "put": put, "measured": measured}, list(parts.expressions)
+    functions, texts = {**parts.functions, "put": put, "line": location_and_scale}, list(parts.expressions)
     stated = texts.pop(0)
     if not isinstance(numbers_of, Part):  # the score itself: location + scale·z
         functions["score"] = define("score", f"z, {ARGUMENTS}", stated, parts.functions)
-        stated = f"measured(score(0.0, {ARGUMENTS}), score({FAR}, {ARGUMENTS}))"
+        stated = f"line(score(0.0, {ARGUMENTS}), score({FAR}, {ARGUMENTS}), {FAR})"
     exploring = texts.pop(0) if explored else "0.0"
     learning = [f"put({text}, new, {column}, 0), " for column, text in enumerate(texts[: len(policy.columns)])]
     keeping = [
         f"put({text}, memory, {len(policy.columns) + column}, k), "
         for column, text in enumerate(texts[len(policy.columns) :])
     ]
-    shared = {"common": common_of(parts), "columns": define("columns", "", str(len(policy.columns)), {})}
+    shared = {
+        "common": common_of(parts),
+        "columns": define("columns", "", str(len(policy.columns)), {}),
+        "kept": define("kept", "", str(len(policy.keep)), {}),
+        "varies": define("varies", "", str(int(policy.asks_variance)), {}),
+    }
     subject = f"the policy {policy.family.name}"
     return Live(
         function(
@@ -155,7 +163,6 @@ def live_policy(policy: Policy) -> Live:
             law=define("law", ARGUMENTS, stated, functions),
             explore=define("explore", ARGUMENTS, exploring, functions),
             keep=define("keep", ARGUMENTS, f"({''.join(keeping)})", functions),
-            kept=define("kept", "", str(len(keeping)), {}),
             must_pull=define("must_pull", "", str(policy.needs_pulls), {}),
             **shared,
         ),

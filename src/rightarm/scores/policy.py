@@ -7,6 +7,7 @@ their scores are (``explore``), and columns that an arm remembers besides its pu
 from __future__ import annotations
 
 import functools
+import inspect
 import keyword
 import math
 from collections.abc import Callable, Mapping
@@ -15,16 +16,28 @@ from typing import Any, ClassVar, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rightarm.formula import Family, Formula, check_count, check_number
-from rightarm.formula.tracing import Line, Measured, Shifted, Time, keeps_form
+from rightarm.estimators import FORGETTING, NAMED, Estimator, Mean
+from rightarm.formula import Family, Formula, check_choice, check_count, check_number
+from rightarm.formula.tracing import Line, Shifted, Time, keeps_form
 from rightarm.noise import Gumbel, Law
 from rightarm.propensity import Beta, check_arm, log_of_one, of_largest
-from rightarm.scores.inputs import F64, Memory, check_memory, check_statistics, named_inputs, one_each
+from rightarm.scores.inputs import (
+    F64,
+    Memory,
+    State,
+    check_memory,
+    check_statistics,
+    check_variances,
+    one_each,
+    with_extremes,
+)
+from rightarm.scores.rules import CERTAIN, FAR, goes_first, location_and_scale, mix
 
-FAR = 2.0**40  # z at which a scale is read off: far enough that the location's rounding does not reach it
 PROBE_ROUND = 100.0  # of the made-up state at which a formula's operations are followed
 EARLY, LATE = 1.0, 2.0**40  # rounds between which a clock runs from 0 to 1
-STATISTICS = frozenset({"pulls", "mean", "best", "worst"})  # what is not known of an arm before its first pull
+VARIANCES = frozenset({"variance", "best_variance", "worst_variance"})
+STATISTICS = VARIANCES | {"pulls", "mean", "best", "worst"}  # what is not known of an arm before its first pull
+MEAN = Mean()
 
 
 class Policy(Formula):
@@ -38,10 +51,24 @@ class Policy(Formula):
         "best": "the largest mean of all arms",
         "worst": "the smallest mean of all arms",
         "arms": "the number of arms",
+        "variance": "the variance of the arm's rewards about their mean, Σ (x − mean)² / pulls",
+        "best_variance": "the largest variance of all arms",
+        "worst_variance": "the smallest variance of all arms",
     }
-    OPTIONS: ClassVar[frozenset[str]] = frozenset({"noise", "estimator"})
+    OPTIONS: ClassVar[frozenset[str]] = frozenset({"noise"})
 
     family: PolicyFamily
+
+    def __init__(self, family: Family, values: Mapping[str, Any]) -> None:
+        given = dict(values)
+        if given.get("estimator") == MEAN:  # what there is without saying so
+            del given["estimator"]
+        super().__init__(family, given)
+        if "estimator" in given and not self.statistics:
+            raise TypeError(
+                f"{family.name} takes no estimator: none of its formulas asks for pulls, mean, best, worst or variance"
+            )
+        self.check_forgetting(self.estimator)
 
     @property
     def noise(self) -> Law | None:
@@ -50,9 +77,29 @@ class Policy(Formula):
         return law
 
     @property
-    def estimator(self) -> str:
-        """How an arm's mean is estimated: "mean", or "catoni" with the policy's C as its scale."""
-        return str(self.values.get("estimator", "mean"))
+    def estimator(self) -> Estimator:
+        """Who makes the `mean` and the `pulls` that the formulas see from an arm's rewards."""
+        chosen: Estimator = self.values.get("estimator", MEAN)
+        return chosen
+
+    def check_forgetting(self, estimator: Estimator) -> None:
+        """Raise if an estimator forgets and a column is not a sum of what each reward adds to it.
+
+        Of a sum alone a part can be taken away.
+        """
+        if not estimator.forgets:
+            return
+        known = {"t": 9.0, "pulls": 3.0, "mean": 0.5, "variance": 0.25, "arms": 2.0, "reward": 0.5, "probability": 0.5}
+        for column, lesson in self.learn.items():
+            inputs: dict[str, Any] = known | dict.fromkeys(self.columns, 0.5) | {column: Shifted()}
+            if not keeps_form(functools.partial(lesson.evaluate, inputs), Shifted):
+                what = "discount" if estimator.window is None else "window"
+                raise ValueError(f"{what} is for statistics that are sums, which the {column!r} of {self!r} is not")
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The parameters that the formula itself has."""
+        return {name: value for name, value in self.values.items() if name != "estimator"}
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -82,10 +129,26 @@ class Policy(Formula):
         """All that a decision depends on."""
         return self.inputs | (frozenset() if self.explore is None else self.explore.inputs)
 
+    @functools.cached_property
+    def statistics(self) -> frozenset[str]:
+        """All that any of its formulas asks for of an arm's rewards."""
+        parts = [self.decision_inputs, *(part.inputs for part in (*self.keep.values(), *self.learn.values()))]
+        return frozenset[str]().union(*parts) & self.family.statistics
+
+    @property
+    def asks_variance(self) -> bool:
+        """Whether any of its formulas asks for an arm's variance."""
+        return bool(self.statistics & VARIANCES)
+
+    @property
+    def memory_names(self) -> tuple[str, ...]:
+        """What compiled code has in columns: what an arm remembers, what is kept between pulls, and the variance."""
+        return (*self.columns, *self.keep, *(("variance",) if self.asks_variance else ()))
+
     @property
     def needs_pulls(self) -> bool:
         """Whether every arm must be pulled once before the formula can be used."""
-        return bool(self.decision_inputs & STATISTICS)
+        return bool(self.decision_inputs & self.family.statistics)
 
     @functools.cached_property
     def weighted(self) -> bool:
@@ -95,7 +158,13 @@ class Policy(Formula):
     # One live decision.
 
     def scores(
-        self, round: int, pulls: ArrayLike, means: ArrayLike, z: ArrayLike = 0.0, memory: Memory | None = None
+        self,
+        round: int,
+        pulls: ArrayLike,
+        means: ArrayLike,
+        z: ArrayLike = 0.0,
+        memory: Memory | None = None,
+        variances: ArrayLike | None = None,
     ) -> F64:
         """The score of every arm, by NumPy; every arm must have been pulled, if the formula asks for pulls or means.
 
@@ -103,21 +172,27 @@ class Policy(Formula):
         >>> UCB(C=1.0).scores(round=3, pulls=[1, 1], means=[0.0, 1.0]).round(3)
         array([1.048, 2.048])
         """
-        pulls, means = check_statistics(pulls, means)
-        check_count("round", round)
-        if self.needs_pulls and not pulls.all():
-            raise ValueError(f"pulls must be at least 1 for every arm, got {pulls.tolist()}")
-        noise, columns = np.asarray(z, dtype=float), self._check_memory(memory, pulls)
-        return self._evaluated(self, float(round), pulls, means, noise, columns)
+        state = self._state(round, pulls, means, memory, variances)
+        if self._first(state) >= 0:
+            raise ValueError(f"pulls must be at least 1 for every arm, got {state.pulls.tolist()}")
+        return self._evaluated(self, state, np.asarray(z, dtype=float))
 
-    def floors(self, round: int, pulls: ArrayLike, means: ArrayLike, memory: Memory | None = None) -> F64:
+    def floors(
+        self,
+        round: int,
+        pulls: ArrayLike,
+        means: ArrayLike,
+        memory: Memory | None = None,
+        variances: ArrayLike | None = None,
+    ) -> F64:
         """The probability with which each arm is explored, whatever its score is: its `explore` formula, or zero."""
-        pulls, means = check_statistics(pulls, means)
-        columns = self._check_memory(memory, pulls)
+        return self._floors(self._state(round, pulls, means, memory, variances))
+
+    def _floors(self, state: State) -> F64:
         if self.explore is None:
-            return np.zeros(means.size)
-        floors = self._evaluated(self.explore, float(check_count("round", round)), pulls, means, 0.0, columns)
-        if not (floors >= 0).all() or floors.sum() > 1 + 1e-9:
+            return np.zeros(state.means.size)
+        floors = self._evaluated(self.explore, state, 0.0)
+        if not (floors >= 0).all() or floors.sum() > CERTAIN:
             raise ValueError(f"{self!r}: what it explores are not probabilities: {floors.tolist()}")
         return floors
 
@@ -128,6 +203,7 @@ class Policy(Formula):
         means: ArrayLike,
         random: np.random.Generator,
         memory: Memory | None = None,
+        variances: ArrayLike | None = None,
     ) -> int:
         """The arm for one live decision: the first that was never pulled, else the largest score, ties broken fairly.
 
@@ -135,24 +211,30 @@ class Policy(Formula):
         >>> UCB(C=1.0).choose(3, pulls=[1, 1], means=[0.0, 1.0], random=np.random.default_rng(1))
         1
         """
-        pulls, means = check_statistics(pulls, means)
+        state = self._state(round, pulls, means, memory, variances)
         if not isinstance(random, np.random.Generator):
             raise TypeError(f"random must be a numpy.random.Generator, got {random!r}")
-        check_count("round", round)
-        if self.needs_pulls and not pulls.all():
-            return int(np.argmin(pulls > 0))
+        first, arms = self._first(state), state.means.size
+        if first >= 0:
+            return first
         if self.explore is not None:
-            heights = np.cumsum(self.floors(round, pulls, means, memory))
-            explored = int(np.searchsorted(heights, random.random(), side="right"))
-            if explored < means.size:
+            explored = int(np.searchsorted(np.cumsum(self._floors(state)), random.random(), side="right"))
+            if explored < arms:
                 return explored
-        z = np.zeros(means.size) if self.noise is None else self.noise.sample(random, means.size)
-        scores = self.scores(round, pulls, means, z, memory)
+        z = np.zeros(arms) if self.noise is None else self.noise.sample(random, arms)
+        scores = self._evaluated(self, state, z)
         if np.isnan(scores).any():
             raise ValueError(f"{self!r}: a score is not a number: {scores.tolist()}")
         return int(random.choice(np.flatnonzero(scores == scores.max())))
 
-    def probabilities(self, round: int, pulls: ArrayLike, means: ArrayLike, memory: Memory | None = None) -> F64:
+    def probabilities(
+        self,
+        round: int,
+        pulls: ArrayLike,
+        means: ArrayLike,
+        memory: Memory | None = None,
+        variances: ArrayLike | None = None,
+    ) -> F64:
         """The exact probability of every arm, from the law of the scores: `propensity.of_largest`, beneath exploration.
 
         An arm never pulled goes first, with probability 1.
@@ -163,18 +245,23 @@ class Policy(Formula):
         >>> BoltzmannGumbel(C=0.5).probabilities(round=102, pulls=[1, 100], means=[0.6, 0.5]).round(6)
         array([0.85404, 0.14596])
         """
-        pulls, means = check_statistics(pulls, means)
-        check_count("round", round)
-        if self.needs_pulls and not pulls.all():
-            return np.asarray(np.arange(pulls.size) == np.argmin(pulls > 0), dtype=float)
-        chances = of_largest(*self.score_law(round, pulls, means, memory))
-        if self.explore is None:
-            return chances
-        floors = self.floors(round, pulls, means, memory)
-        return np.asarray(floors + (1 - floors.sum()) * chances)
+        state = self._state(round, pulls, means, memory, variances)
+        first = self._first(state)
+        if first >= 0:
+            return np.asarray(np.arange(state.pulls.size) == first, dtype=float)
+        chances = np.array(of_largest(*self._score_law(state)))
+        if not mix(chances, self._floors(state), 0.0, np.empty(chances.size)):
+            raise ValueError(f"{self!r}: what it chooses by are not probabilities: {chances.tolist()}")
+        return chances
 
     def log_probability(
-        self, arm: int, round: int, pulls: ArrayLike, means: ArrayLike, memory: Memory | None = None
+        self,
+        arm: int,
+        round: int,
+        pulls: ArrayLike,
+        means: ArrayLike,
+        memory: Memory | None = None,
+        variances: ArrayLike | None = None,
     ) -> float:
         """The logarithm of the exact probability of one arm, with all digits however small the probability is.
 
@@ -183,20 +270,25 @@ class Policy(Formula):
         >>> round(policy.log_probability(0, round=2_000, pulls=[999, 999], means=[0.25, 0.75]), 6)
         -254.028233
         """
-        pulls, means = check_statistics(pulls, means)
-        check_count("round", round)
-        check_arm(arm, means.size)
-        if self.needs_pulls and not pulls.all():
-            return 0.0 if arm == np.argmin(pulls > 0) else -math.inf
-        decided = log_of_one(*self.score_law(round, pulls, means, memory), arm)
+        state = self._state(round, pulls, means, memory, variances)
+        check_arm(arm, state.means.size)
+        first = self._first(state)
+        if first >= 0:
+            return 0.0 if arm == first else -math.inf
+        decided = log_of_one(*self._score_law(state), arm)
         if self.explore is None:
             return decided
-        floors = self.floors(round, pulls, means, memory)
+        floors = self._floors(state)  # mixed in by logarithms here, because `mix` would lose what is small
         with np.errstate(divide="ignore"):
             return float(np.logaddexp(np.log(floors[arm]), np.log(max(1 - floors.sum(), 0.0)) + decided))
 
     def score_law(
-        self, round: int, pulls: ArrayLike, means: ArrayLike, memory: Memory | None = None
+        self,
+        round: int,
+        pulls: ArrayLike,
+        means: ArrayLike,
+        memory: Memory | None = None,
+        variances: ArrayLike | None = None,
     ) -> tuple[Law | Beta | None, F64, F64]:
         """The law of the scores and its two numbers for every arm: location and scale, or what the policy states.
 
@@ -204,14 +296,16 @@ class Policy(Formula):
         >>> BoltzmannGumbel(C=0.5, location=0.0).score_law(round=9, pulls=[4, 1], means=[0.25, 0.5])
         (Gumbel(), array([0.25, 0.5 ]), array([0.25, 0.5 ]))
         """
-        pulls, means = check_statistics(pulls, means)
-        columns, t = check_memory(self.columns, memory, means.size), float(check_count("round", round))
+        return self._score_law(self._state(round, pulls, means, memory, variances))
+
+    def _score_law(self, state: State) -> tuple[Law | Beta | None, F64, F64]:
         law, formula = self.stated_law
-        score = self._values(formula, t, pulls, means, Measured() if formula is self else 0.0, columns)
-        if isinstance(score, Measured):
-            score = score.location, score.scale
-        first, second = score if isinstance(score, tuple) else (score, 0.0)
-        return law, np.broadcast_to(first, means.shape), np.broadcast_to(second, means.shape)
+        if formula is self:
+            with np.errstate(invalid="ignore"):
+                first, second = location_and_scale(self._values(self, state, 0.0), self._values(self, state, FAR), FAR)
+        else:
+            first, second = self._values(formula, state, 0.0)
+        return law, np.broadcast_to(first, state.means.shape), np.broadcast_to(second, state.means.shape)
 
     @functools.cached_property
     def stated_law(self) -> tuple[Law | Beta | None, Policy | Part]:
@@ -223,9 +317,17 @@ class Policy(Formula):
         return self.noise, self
 
     def learned(
-        self, round: int, pulls: int, mean: float, reward: float, memory: Memory, arms: int, probability: float = 1.0
+        self,
+        round: int,
+        pulls: float,
+        mean: float,
+        reward: float,
+        memory: Memory,
+        arms: int,
+        probability: float = 1.0,
+        variance: float = 0.0,
     ) -> dict[str, float]:
-        """The columns of an arm after a pull: ``pulls`` and ``mean`` are those after it, ``memory`` from before it.
+        """The columns of an arm after a pull: the statistics are those after it, ``memory`` from before it.
 
         ``probability`` is that of the decision, as it was when the decision was made.
 
@@ -237,30 +339,35 @@ class Policy(Formula):
             raise ValueError(f"memory must have the columns {', '.join(self.columns) or '(none)'}, got {list(memory)}")
         if not 0 < check_number("probability", probability) <= 1 + 1e-9:
             raise ValueError(f"probability must be above 0 and at most 1, got {probability}")
-        inputs = named_inputs(float(round), float(pulls), mean, 0.0, arms, mean, mean)
-        inputs |= {"reward": reward, "probability": probability, **memory}
+        inputs = {"t": float(round), "pulls": float(pulls), "mean": mean, "variance": variance, "arms": float(arms)}
+        inputs |= {"reward": reward, "probability": probability, **memory}  # type: ignore[dict-item]
         return {name: float(part.evaluate(inputs)) for name, part in self.learn.items()}
 
-    def _check_memory(self, memory: Memory | None, pulls: F64) -> dict[str, F64]:
-        if memory is None and self.columns and pulls.any():
+    def _state(
+        self, round: int, pulls: ArrayLike, means: ArrayLike, memory: Memory | None, variances: ArrayLike | None
+    ) -> State:
+        """What is known of the arms, checked."""
+        counts, averages = check_statistics(pulls, means, whole=self.estimator.plain)
+        t = float(check_count("round", round)) if self.estimator.plain else check_number("round", round)
+        if memory is None and self.columns and counts.any():
             raise ValueError(f"{self!r} remembers {', '.join(self.columns)}: give memory= with a value for each arm")
-        return check_memory(self.columns, memory, pulls.size)
+        columns = check_memory(self.columns, memory, counts.size)
+        spreads = check_variances(self, self.asks_variance, variances, counts)
+        return State(t, counts, averages, columns, spreads, counts.size)
 
-    def _evaluated(
-        self, formula: Formula, t: Any, pulls: F64, means: F64, z: Any, columns: Mapping[str, Any], arms: int = 0
-    ) -> F64:
-        """A formula of this policy for some arms; ``arms`` is how many there are in all, if not just these."""
+    def _first(self, state: State) -> int:
+        """The arm that goes first, the formulas being of no use before it has a reward; −1 if there is none."""
+        return goes_first(state.pulls, np.zeros(state.pulls.size)) if self.needs_pulls else -1
+
+    def _evaluated(self, formula: Formula, state: State, z: Any) -> F64:
+        """A formula of this policy for some arms."""
         place = self.family.name if formula is self else f"{self.family.name}, explore"
-        return one_each(place, self._values(formula, t, pulls, means, z, columns, arms), means.shape)
+        return one_each(place, self._values(formula, state, z), state.means.shape)
 
-    def _values(
-        self, formula: Formula, t: Any, pulls: F64, means: F64, z: Any, columns: Mapping[str, Any], arms: int = 0
-    ) -> Any:
-        inputs = named_inputs(t, pulls, means, z, arms or means.size, means.max(), means.min())
-        kept = {name: np.broadcast_to(part.evaluate(inputs), means.shape) for name, part in self.keep.items()}
-        for name, column in {**columns, **kept}.items():
-            inputs |= {name: column, f"best_{name}": np.max(column), f"worst_{name}": np.min(column)}
-        return formula.evaluate(inputs)
+    def _values(self, formula: Formula, state: State, z: Any) -> Any:
+        inputs = state.inputs(z)
+        kept = {name: np.broadcast_to(part.evaluate(inputs), state.means.shape) for name, part in self.keep.items()}
+        return formula.evaluate(inputs | with_extremes(kept))
 
     # The form of the score, which the simulator makes use of.
 
@@ -280,19 +387,20 @@ class Policy(Formula):
 
         The formula says so itself: it asks for neither the round nor the other arms.
         """
-        return self.inputs <= {"pulls", "mean", "z", "arms", *self.columns, *self.keep} and self.affine
+        own = self.inputs <= {"pulls", "mean", "z", "arms", *self.memory_names}
+        return own and self.affine and not self.estimator.forgets
 
     @functools.cached_property
     def clocked(self) -> bool:
         """Whether the score, without noise, is location + scale·clock(t) with one clock for all arms, as UCB's is."""
-        if self.noise is not None or "t" not in self.inputs:
+        if self.noise is not None or "t" not in self.inputs or self.estimator.forgets:
             return False
-        if self.inputs == {"t"} or not self.inputs <= {"t", "pulls", "mean", "arms", *self.columns, *self.keep}:
+        if self.inputs == {"t"} or not self.inputs <= {"t", "pulls", "mean", "arms", *self.memory_names}:
             return False
         if not keeps_form(lambda: self._scores_of(Time(), 0.0)):
             return False
         with np.errstate(all="ignore"):
-            span = self.location_and_scale(np.ones(1), np.zeros(1), dict.fromkeys(self.columns, np.zeros(1)), arms=2)[1]
+            span = self.line(self.reference_arm)[1]
         return bool(np.isfinite(span).all() and span.all())  # or the reference arm does not show the clock
 
     @property
@@ -306,24 +414,26 @@ class Policy(Formula):
 
         Noise, or a score that moves with the other arms, would leave no bound to look at.
         """
-        own = self.inputs <= {"t", "pulls", "mean", "arms", *self.columns, *self.keep}
-        return self.family.rising and own and not self.by_arm
+        own = self.inputs <= {"t", "pulls", "mean", "arms", *self.memory_names}
+        return self.family.rising and own and not self.by_arm and not self.estimator.forgets
 
     def _scores_of(self, t: Any, z: Any) -> Any:
         """The formula at a made-up state, for stand-ins."""
-        means = np.array([0.25, 0.5])
-        inputs = named_inputs(t, np.array([3.0, 5.0]), means, z, arms=2, best=0.5, worst=0.25)
-        for name in (*self.columns, *self.keep):
-            inputs |= {name: np.array([0.5, 0.75]), f"best_{name}": 0.75, f"worst_{name}": 0.5}
-        return self.evaluate(inputs)
+        means, columns = np.array([0.25, 0.5]), dict.fromkeys(self.memory_names, np.array([0.5, 0.75]))
+        return self.evaluate(State(t, np.array([3.0, 5.0]), means, columns, None, arms=2).inputs(z))
 
-    def location_and_scale(self, pulls: F64, means: F64, columns: Mapping[str, F64], arms: int) -> tuple[F64, F64]:
-        """Location and scale of a steady or clocked policy's scores, by NumPy."""
-        z, unit = (FAR, FAR) if self.steady else (0.0, 1.0)
-        location = self._evaluated(self, EARLY, pulls, means, 0.0, columns, arms)
-        far = self._evaluated(self, LATE, pulls, means, z, columns, arms)
+    @property
+    def reference_arm(self) -> State:
+        """An arm pulled once with a reward of 0, of two arms, from whose score a clock is read."""
+        return State(EARLY, np.ones(1), np.zeros(1), dict.fromkeys(self.columns, np.zeros(1)), np.zeros(1), arms=2)
+
+    def line(self, state: State) -> tuple[F64, F64]:
+        """Location and scale of a steady or clocked policy's scores, by NumPy; the state's round does not matter."""
+        z, distance = (FAR, FAR) if self.steady else (0.0, 1.0)
+        near = self._evaluated(self, state._replace(t=EARLY), 0.0)
+        far = self._evaluated(self, state._replace(t=LATE), z)
         with np.errstate(invalid="ignore"):
-            return location, np.where(far == location, 0.0, (far - location) / unit)  # −∞ less −∞ is not a number
+            return location_and_scale(near, far, distance)
 
 
 class Part(Formula):
@@ -336,7 +446,7 @@ class Part(Formula):
 class Kept(Part):
     """What is computed when an arm is pulled and kept until its next pull."""
 
-    INPUTS: ClassVar[dict[str, str]] = {name: Policy.INPUTS[name] for name in ("pulls", "mean", "arms")}
+    INPUTS: ClassVar[dict[str, str]] = {name: Policy.INPUTS[name] for name in ("pulls", "mean", "variance", "arms")}
     WORD: ClassVar[str] = "keep"
 
 
@@ -347,6 +457,7 @@ class Lesson(Part):
         "t": "the round, counted from 1",
         "pulls": "how often the arm was pulled, this pull included",
         "mean": "the mean of the arm's rewards, this one included",
+        "variance": "the variance of the arm's rewards, this one included",
         "arms": "the number of arms",
         "reward": "the reward",
         "probability": "the probability that the decision had",
@@ -361,8 +472,18 @@ def check_columns(place: str, columns: Any) -> None:
     for name in columns:
         if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
             raise ValueError(f"{place}: a column's name must be a name, got {name!r}")
-        if name in Policy.INPUTS or name in Lesson.INPUTS or name.startswith(("best_", "worst_")):
+        taken = {*Policy.INPUTS, *Lesson.INPUTS} - VARIANCES  # a column called variance hides that of the rewards
+        if name in taken or name.startswith(("best_", "worst_")):
             raise ValueError(f"{place}: the name {name!r} means something else already; choose another")
+
+
+class EstimatorOrName:
+    """What the parameter ``estimator`` may be: an estimator, or the name of one, as experiment files have it."""
+
+    @staticmethod
+    def accept(name: str, value: Any) -> Any:
+        """``value``, if it is one."""
+        return check_choice(name, value, tuple(NAMED)) if isinstance(value, str) else Estimator.accept(name, value)
 
 
 class PolicyFamily(Family):
@@ -399,6 +520,46 @@ class PolicyFamily(Family):
         self.law = None if law is None else (law[0], Family(law[1], Part, columns=(*named, *extremes)))
         self.learn = {name: Family(lesson, Lesson, columns=self.columns) for name, lesson in learn.items()}
         self._check_parts()
+        self.statistics = STATISTICS - VARIANCES if "variance" in named else STATISTICS
+        parts = (self, self.explore, *self.keep.values(), *self.learn.values())
+        if any(self.statistics.intersection(part.inputs) for part in parts if part is not None):
+            self._take_estimators()
+
+    def _take_estimators(self) -> None:
+        """One parameter more, which the formula itself does not have."""
+        estimator = inspect.Parameter("estimator", inspect.Parameter.KEYWORD_ONLY, default=MEAN)
+        self.parameters = (*self.parameters, estimator)
+        self._describe()
+
+    @functools.cached_property
+    def annotations(self) -> dict[str, Any]:
+        return {**super().annotations, "estimator": EstimatorOrName}
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        return {**super().defaults, "estimator": MEAN}
+
+    def bind(self, *arguments: Any, **keywords: Any) -> dict[str, Any]:
+        """The parameters by name; an estimator may be called by its name, its parameters are then the policy's own."""
+        listed = any(parameter.name == "estimator" for parameter in self.parameters)
+        more = {} if listed or "estimator" not in keywords else {"estimator": keywords.pop("estimator")}
+        return self.resolved(super().bind(*arguments, **keywords) | more)
+
+    def resolved(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The parameters, with the estimator itself in place of its name."""
+        name = given.get("estimator")
+        return {**given, "estimator": self._named_estimator(name, given)} if isinstance(name, str) else dict(given)
+
+    def _named_estimator(self, name: str, given: Mapping[str, Any]) -> Estimator:
+        kind = NAMED[check_choice("estimator", name, tuple(NAMED))]
+        needed = [each for each in inspect.signature(kind).parameters if each not in FORGETTING]
+        missing = [each for each in needed if each not in given]
+        if missing:
+            raise ValueError(
+                f"estimator={name!r} takes {', '.join(missing)} from the policy, which {self.name} does not have; "
+                f"give an estimator such as {kind.__name__}({', '.join(f'{each}=2.0' for each in missing)})"
+            )
+        return kind(**{each: given[each] for each in needed})
 
     def _check_parts(self) -> None:
         parts = {"explore": self.explore, **{f"learn[{name!r}]": lesson for name, lesson in self.learn.items()}}
@@ -450,8 +611,10 @@ def policy(
     """Make a policy from one formula; live and compiled, with nothing else to write.
 
     The formula may ask for ``t`` (the round, counted from 1), ``pulls`` and ``mean`` of the arm, ``z`` (fresh noise,
-    one draw for every arm and round), ``best`` and ``worst`` (the largest and smallest mean of all arms) and ``arms``
-    (their number). Its parameters stand behind a ``*``; annotations such as `Positive` or ``int`` check them.
+    one draw for every arm and round), ``best`` and ``worst`` (the largest and smallest mean of all arms), ``arms``
+    (their number), and the arm's ``variance`` (of its rewards about their mean) with ``best_variance`` and
+    ``worst_variance``. Its parameters stand behind a ``*``; annotations such as `Positive` or ``int`` check them.
+    Every such policy takes ``estimator=`` as well (`Mean`, `Catoni`): who makes mean and pulls from the rewards.
 
     - ``explore``: a formula for the probability with which an arm is pulled whatever the scores are; with what is left
       of 1, the largest score decides.
@@ -484,7 +647,13 @@ def policy(
 
 
 def probabilities(
-    policy: Policy, *, pulls: ArrayLike, means: ArrayLike, round: int, memory: Memory | None = None
+    policy: Policy,
+    *,
+    pulls: ArrayLike,
+    means: ArrayLike,
+    round: int,
+    memory: Memory | None = None,
+    variances: ArrayLike | None = None,
 ) -> F64:
     """The exact probability with which a policy pulls each arm, in any state.
 
@@ -494,4 +663,4 @@ def probabilities(
     """
     if not isinstance(policy, Policy):
         raise TypeError(f"policy must be a policy such as UCB(C=0.5), got {policy!r}")
-    return policy.probabilities(round, pulls, means, memory)
+    return policy.probabilities(round, pulls, means, memory, variances)

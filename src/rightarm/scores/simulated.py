@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from rightarm.formula import Formula, Program, define, program
 from rightarm.formula.compile import pointer
-from rightarm.scores.inputs import one_each
-from rightarm.scores.policy import FAR, PROBE_ROUND, Policy
+from rightarm.scores.inputs import State, one_each
+from rightarm.scores.policy import PROBE_ROUND, Policy
+from rightarm.scores.rules import FAR, location_and_scale
 
 PER_ROUND = frozenset({"t", "arms"})  # what is the same for all arms and replications of a round
 
@@ -77,8 +78,7 @@ def affine_lanes(
         n, m = pulls[lane], mean[lane]
         at_early = score(early, n, m, 0.0, 0.0, 0.0, arms, p, memory, memory, memory, 0, lane)
         at_late = score(late, n, m, z, 0.0, 0.0, arms, q, memory, memory, memory, 0, lane)
-        location[lane] = at_early
-        scale[lane] = 0.0 if at_late == at_early else (at_late - at_early) * unit()  # −∞ less −∞ is not a number
+        location[lane], scale[lane] = location_and_scale(at_early, at_late, distance())
 
 
 def learn_lanes(
@@ -119,20 +119,17 @@ def put(value: float, out: Any, column: int, lane: int) -> float:
     return 0.0
 
 
-def unit() -> float:
-    """Stands in `affine_lanes` for one over the distance between its two readings."""
+def distance() -> float:
+    """Stands in `affine_lanes` for the distance between its two readings."""
     raise NotImplementedError
 
 
 def _check_arm_by_arm(policy: Policy) -> None:
     """An arm's score must be its own: compiled code sees one arm at a time, where a sum over arms is a sum over one."""
     random = np.random.default_rng(20170529)
-    pulls, means, z = 1.0 + random.integers(0, 20, 4), random.random(4), random.random(4)
-    columns = {name: random.random(4) for name in (*policy.columns, *policy.keep)}
-    inputs: dict[str, Any] = {"t": PROBE_ROUND, "arms": 4.0, "pulls": pulls, "mean": means, "z": z, **columns}
-    inputs |= {"best": means.max(), "worst": means.min()}
-    inputs |= {f"best_{name}": column.max() for name, column in columns.items()}
-    inputs |= {f"worst_{name}": column.min() for name, column in columns.items()}
+    pulls, means, z = random.integers(1, 21, 4).astype(float), random.random(4), random.random(4)
+    columns = {name: random.random(4) for name in policy.memory_names}
+    inputs = State(PROBE_ROUND, pulls, means, columns, None, arms=4).inputs(z)
 
     def values(formula: Formula, of: slice) -> NDArray[np.float64]:
         own = {name: value[of] if np.ndim(value) else value for name, value in inputs.items()}
@@ -155,8 +152,8 @@ def _check_arm_by_arm(policy: Policy) -> None:
 
 def _check_lessons(policy: Policy) -> None:
     """Every column's formula must give one number; here the error can say which does not."""
-    inputs = {"t": PROBE_ROUND, "arms": 4.0, "pulls": 5.0, "mean": 0.5, "reward": 0.5, "probability": 0.5}
-    inputs |= dict.fromkeys(policy.columns, 0.25)
+    inputs = {"t": PROBE_ROUND, "arms": 4.0, "pulls": 5.0, "mean": 0.5, "variance": 0.25, "reward": 0.5}
+    inputs |= {"probability": 0.5, **dict.fromkeys(policy.columns, 0.25)}
     for place, parts in (("learn", policy.learn), ("keep", policy.keep)):
         for name, part in parts.items():
             with np.errstate(all="ignore"):
@@ -186,7 +183,7 @@ def compiled_policy(policy: Policy) -> Compiled:
     check_formulas(policy)
     if policy.weighted and not policy.shifted:
         raise TypeError(f"{policy.family.name}: learn asks for probability, so the score must be a location + z")
-    columns = (*policy.columns, *policy.keep)
+    columns = policy.memory_names
     names = {name: f"memory[{column}, k, lane]" for column, name in enumerate(columns)}
     names |= {f"best_{name}": f"top[{column}, lane]" for column, name in enumerate(columns)}
     names |= {f"worst_{name}": f"bottom[{column}, lane]" for column, name in enumerate(columns)}
@@ -196,10 +193,10 @@ def compiled_policy(policy: Policy) -> Compiled:
     exploring = parts.expressions[1] if explored else "0.0"
     learning = "".join(f"put({lesson}, out, {column}, lane), " for column, lesson in enumerate(lessons))
     subject = f"the policy {policy.family.name}"
-    per_unit = define("unit", "", f"{1 / FAR}" if policy.steady else "1.0", {})
+    apart = define("distance", "", f"{FAR}" if policy.steady else "1.0", {})
     return Compiled(
         pointer(subject, score_block, SCORE, **_score(parts, "0.0" if policy.by_arm else scoring)),
-        pointer(subject, affine_lanes, AFFINE, unit=per_unit, **_score(parts, scoring if policy.by_arm else "0.0")),
+        pointer(subject, affine_lanes, AFFINE, distance=apart, **_score(parts, scoring if policy.by_arm else "0.0")),
         pointer(subject, score_block, SCORE, **_score(parts, exploring)),
         pointer(subject, learn_lanes, LEARN, common=common_of(parts), learn=_learn(parts, f"({learning})")),
         np.array(parts.numbers, dtype=float),

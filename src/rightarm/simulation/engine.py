@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from rightarm import noise
-from rightarm.estimators import sums as catoni
-from rightarm.estimators.simulated import compiled_estimator
+from rightarm.estimators.compiled import no_estimator, simulated_estimator
+from rightarm.estimators.statistics import COUNT, OWN, SPREAD, SUM
 from rightarm.noise import compiled_law
 from rightarm.problems.problem import Problem, compiled_reward
 from rightarm.problems.random import RandomProblem
+from rightarm.scores.inputs import State
 from rightarm.scores.policy import Policy
+from rightarm.scores.rules import FORGOTTEN
 from rightarm.scores.simulated import compiled_policy
 from rightarm.simulation.kernels import play
 from rightarm.simulation.state import (
     Bounds,
     Choice,
     Clock,
+    Estimates,
     Formulas,
     Noise,
     Pull,
-    Robust,
     Setting,
     Statistics,
     Uses,
@@ -46,11 +49,17 @@ class Start:
     pulls: tuple[int, ...]
     means: tuple[float, ...]
     memory: tuple[tuple[str, tuple[float, ...]], ...] = ()  # columns of a policy's own, by name
+    variances: tuple[float, ...] = ()  # for policies that ask for them
 
     @property
     def rounds(self) -> int:
         """The rounds already played."""
         return sum(self.pulls)
+
+    def specification(self) -> dict[str, Any]:
+        """What `simulate` takes to start from it again, as plain data."""
+        variances = {"variances": list(self.variances)} if self.variances else {}
+        return {"pulls": list(self.pulls), "means": list(self.means), "memory": dict(self.memory) or None, **variances}
 
 
 class Run:
@@ -78,24 +87,24 @@ class Run:
         reward, arm_numbers = compiled_reward(*problems)
         gaps = np.broadcast_to(np.stack([each.gaps for each in problems], axis=1), (problem.arms, lanes))
         law, gaussian = compiled_law(policy.noise or noise.Gumbel()), compiled_law(noise.Gaussian())
-        self.formulas = Formulas(law, gaussian, *compiled[:4], reward, compiled_estimator(policy.estimator))
+        self.uses = _uses(policy, problem)
+        estimator = no_estimator() if self.uses.inline else simulated_estimator(policy.estimator)
+        self.formulas = Formulas(law, gaussian, *compiled[:4], reward, *estimator)
         self.setting = _setting(policy, problem, start, compiled.numbers, arm_numbers, gaps)
         self.known = _statistics(policy, start, lanes)
-        self.robust = _robust(policy, start, problem.arms, lanes)
+        self.estimates = _estimates(policy, start, self.known, int(checkpoints[-1]))
         self.streams: Streams = initial_streams(seed, first, lanes)
-        self.uses = _uses(policy, problem)
         self.noise = _noise(self.uses, problem.arms, lanes)
-        columns = len(policy.columns) + len(policy.keep)
-        self.choice = _choice(problem.arms, columns, lanes)
+        self.choice = _choice(problem.arms, len(policy.memory_names), lanes)
         self.weights, self.bounds = _weights(problem.arms, lanes), _bounds(problem.arms, lanes)
-        self.pull = _pull(columns, lanes)
+        self.pull = _pull(policy, lanes)
         self.clock = _clock(policy, problem.arms)
         self.regret: F64 = np.zeros((checkpoints.size, lanes))
         self.slice = max(1, SLICE // (problem.arms * lanes))
 
     def advance(self, end: int) -> None:
         """Play on to round ``end``."""
-        played = (self.formulas, self.setting, self.uses, self.known, self.robust, self.streams, self.noise)
+        played = (self.formulas, self.setting, self.uses, self.known, self.estimates, self.streams, self.noise)
         scratch = (self.choice, self.weights, self.bounds, self.pull, self.clock)
         play(self.start, self.round, end, *played, *scratch, self.checkpoints, self.regret)
         self.round = end
@@ -103,7 +112,8 @@ class Run:
 
     def _check(self) -> None:
         """Say that a reward or a score was not a number; the rounds look out for such scores."""
-        if not np.isfinite(self.known.total).all():
+        sums = self.known.total if self.uses.inline else self.estimates.kept[:, :, SUM]
+        if not np.isfinite(sums).all():
             raise ValueError(f"a reward was not a finite number by round {self.round}")
         if self.choice.failed[0]:
             raise ValueError(f"{self.policy!r}: a score was not a number in round {self.choice.failed[0]}")
@@ -118,8 +128,9 @@ class Run:
 
 def _columns_asked_for(policy: Policy, end: str) -> I64:
     """The columns whose largest or smallest values a decision depends on."""
-    columns = (*policy.columns, *policy.keep)
-    return np.array([i for i, name in enumerate(columns) if f"{end}_{name}" in policy.decision_inputs], np.int64)
+    return np.array(
+        [i for i, name in enumerate(policy.memory_names) if f"{end}_{name}" in policy.decision_inputs], np.int64
+    )
 
 
 def _problems(
@@ -156,44 +167,69 @@ def _uses(policy: Policy, problem: Problem | RandomProblem) -> Uses:
         lazy=policy.lazy,
         weighted=policy.weighted,
         explores=policy.explore is not None,
-        learns=bool(policy.columns or policy.keep),
+        learns=bool(policy.memory_names),
         extremes=bool(policy.decision_inputs & {"best", "worst"}),
+        inline=policy.estimator.plain and not policy.asks_variance,
+        forgets=policy.estimator.forgets,
+        weighs=policy.estimator.weighs,
         uniform="u" in problem.inputs,
         second="v" in problem.inputs,
-        gaussian="w" in problem.inputs,
+        normal="w" in problem.inputs,
     )
 
 
 def _statistics(policy: Policy, start: Start, lanes: int) -> Statistics:
     pulls, means = np.array(start.pulls, dtype=float), np.array(start.means, dtype=float)
+    variances = np.array(start.variances or np.zeros(pulls.size), dtype=float)
     given = {name: np.array(column) for name, column in start.memory}
     memory = {name: given.get(name, np.zeros(pulls.size)) for name in policy.columns}
     location, scale = np.zeros(pulls.size), np.zeros(pulls.size)
     known = (pulls > 0) | (not policy.needs_pulls)
+    columns = {name: column[known] for name, column in memory.items()}
+    state = State(1.0, pulls[known], means[known], columns, variances[known], pulls.size)
     kept = {name: np.zeros(pulls.size) for name in policy.keep}
-    for name, part in policy.keep.items():
-        kept[name][known] = part.evaluate({"pulls": pulls[known], "mean": means[known], "arms": float(pulls.size)})
+    if known.any():
+        for name, part in policy.keep.items():
+            kept[name][known] = part.evaluate(state.inputs(0.0))
     if policy.by_arm and known.any():
-        columns = {name: column[known] for name, column in memory.items()}
         with np.errstate(all="ignore"):
-            line = policy.location_and_scale(pulls[known], means[known], columns, arms=pulls.size)
+            line = policy.line(state)
         if np.isnan(line).any():
             raise ValueError(
                 f"{policy!r}: a score is not a number before the first pull, when what is remembered is 0; "
                 "if the formula asks for pulls as well, every arm is pulled once first"
             )
         location[known], scale[known] = line
-    table = np.array([*memory.values(), *kept.values()], dtype=float).reshape(-1, pulls.size)
+    more = [variances] if policy.asks_variance else []
+    table = np.array([*memory.values(), *kept.values(), *more], dtype=float).reshape(-1, pulls.size)
     columns_of_all = (pulls, pulls * means, np.zeros(pulls.size), means, location, scale, table)
     return Statistics(*(np.repeat(column[..., None], lanes, axis=-1) for column in columns_of_all))
 
 
-def _robust(policy: Policy, start: Start, arms: int, lanes: int) -> Robust:
-    if policy.estimator == "mean":
-        return Robust(1.0, *catoni.empty(0, 0), np.zeros((0, 0, 0)), np.zeros((0, 0)))
-    if any(start.pulls):
+def _estimates(policy: Policy, start: Start, known: Statistics, end: int) -> Estimates:
+    estimator, (arms, lanes) = policy.estimator, known.pulls.shape
+    if any(start.pulls) and not estimator.plain:
         raise ValueError(f"{policy!r} cannot start from pulls and means: its estimator keeps more of past rewards")
-    return Robust(policy.values["C"], *catoni.empty(arms, lanes), *catoni.tables())
+    if 0 < estimator.longest < arms or (estimator.discount or 1.0) ** arms < FORGOTTEN:
+        raise ValueError(f"{policy!r} forgets an arm before all of the {arms} arms have been pulled once")
+    kept = np.zeros((arms, lanes, OWN + estimator.size))
+    kept[:, :, COUNT], kept[:, :, SUM] = known.pulls, known.total
+    if policy.asks_variance:
+        kept[:, :, SPREAD] = known.memory[-1] * known.pulls
+    columns = len(policy.columns) if estimator.forgets else 0
+    entries = min(estimator.longest, end) + 1 if estimator.longest else 0
+    return Estimates(
+        numbers=estimator.numbers,
+        discount=estimator.discount or 1.0,
+        columns=columns,
+        kept=kept,
+        recent=np.zeros((entries, lanes, 2 + columns)),
+        pulls=known.pulls if estimator.plain else known.pulls.copy(),
+        variance=known.memory[-1] if policy.asks_variance else np.zeros((0, 0)),
+        last=np.zeros((arms, lanes)),
+        first=np.zeros(lanes, np.int64),
+        counting=np.zeros(1),
+    )
 
 
 def _noise(uses: Uses, arms: int, lanes: int) -> Noise:
@@ -202,7 +238,7 @@ def _noise(uses: Uses, arms: int, lanes: int) -> Noise:
     return Noise(
         words=np.zeros((rounds, drawn, lanes), np.uint32),
         z=np.zeros((rounds, drawn if uses.noisy else arms, lanes), np.float32),
-        reward_words=np.zeros((rounds, 2 * (uses.uniform + uses.second) + uses.gaussian, lanes), np.uint32),
+        reward_words=np.zeros((rounds, 2 * (uses.uniform + uses.second) + uses.normal, lanes), np.uint32),
         uniform=np.zeros((rounds, 2, lanes)),
         w=np.zeros((rounds, lanes), np.float32),
     )
@@ -210,10 +246,11 @@ def _noise(uses: Uses, arms: int, lanes: int) -> Noise:
 
 def _clock(policy: Policy, arms: int) -> Clock:
     """The reference arm: pulled once, mean 0, nothing remembered."""
-    pulls, mean = np.ones(1), np.zeros(1)
-    kept = [part.evaluate({"pulls": pulls, "mean": mean, "arms": float(arms)}) for part in policy.keep.values()]
-    memory = np.array([*(np.zeros(1) for _ in policy.columns), *(np.broadcast_to(k, 1) for k in kept)], dtype=float)
-    return Clock(pulls, mean, memory.reshape(-1, 1, 1), np.zeros(1), np.zeros(1))
+    state = policy.reference_arm._replace(arms=arms)
+    kept = [np.broadcast_to(part.evaluate(state.inputs(0.0)), 1) for part in policy.keep.values()]
+    none = [np.zeros(1) for name in policy.memory_names if name not in policy.keep]
+    memory = np.array([*none[: len(policy.columns)], *kept, *none[len(policy.columns) :]], dtype=float)
+    return Clock(state.pulls, state.means, memory.reshape(-1, 1, 1), np.zeros(1), np.zeros(1))
 
 
 def _choice(arms: int, columns: int, lanes: int) -> Choice:
@@ -238,12 +275,12 @@ def _bounds(arms: int, lanes: int) -> Bounds:
     return Bounds(np.zeros((arms, lanes)), np.zeros(1), np.zeros((arms, lanes)), np.zeros(lanes, np.int64))
 
 
-def _pull(columns: int, lanes: int) -> Pull:
+def _pull(policy: Policy, lanes: int) -> Pull:
     return Pull(
         pulls=np.zeros((1, lanes)),
         mean=np.zeros((1, lanes)),
-        memory=np.zeros((columns, 1, lanes)),
-        learned=np.zeros((columns, lanes)),
+        memory=np.zeros((len(policy.memory_names), 1, lanes)),
+        learned=np.zeros((len(policy.columns) + len(policy.keep), lanes)),
         reward=np.zeros(lanes),
         probability=np.ones(lanes),
         location=np.zeros(lanes),

@@ -11,19 +11,20 @@ from typing import Any
 
 import numpy as np
 
-from rightarm.estimators.simulated import average
+from rightarm.estimators.compiled import average, remember
 from rightarm.formula.compile import fma, jit
 from rightarm.formula.elementary import exp
 from rightarm.scores.policy import EARLY, LATE
+from rightarm.scores.rules import explored_or_chosen, goes_first
 from rightarm.simulation.argmax import TIE, largest_affine, largest_clocked, largest_score
 from rightarm.simulation.state import (
     Bounds,
     Choice,
     Clock,
+    Estimates,
     Formulas,
     Noise,
     Pull,
-    Robust,
     Setting,
     Statistics,
     Uses,
@@ -174,7 +175,7 @@ def probabilities(
     for lane in range(arm.size):
         k = u64(arm[lane])
         by_score = exp(location[k, lane] - peak[lane]) / weight[lane]
-        probability[lane] = floors[k, lane] + (1.0 - explored[lane]) * by_score
+        probability[lane] = explored_or_chosen(floors[k, lane], explored[lane], by_score)
 
 
 @jit
@@ -198,7 +199,7 @@ def gather_memory(arm: I64, memory: F64, memory_of: F64) -> None:
 @jit
 def scatter_memory(arm: I64, learned: F64, memory: F64, memory_of: F64) -> None:
     """Put the columns of one arm of each lane in their place."""
-    for column in range(memory.shape[0]):
+    for column in range(learned.shape[0]):
         for lane in range(arm.size):
             memory[column, u64(arm[lane]), lane] = learned[column, lane]
             memory_of[column, 0, lane] = learned[column, lane]
@@ -268,15 +269,91 @@ def record_regret(pulls: F64, before: F64, gaps: F64, out: F64) -> None:
 
 
 @jit
+def arms_to_go_first(pulls: F64, last: F64, first: I64) -> bool:
+    """The arm of each lane whose rewards are all forgotten; says whether any lane has one."""
+    found = False
+    for lane in range(first.size):
+        first[lane] = goes_first(pulls[:, lane], last[:, lane])
+        found |= first[lane] >= 0
+    return found
+
+
+@jit
+def put_first(first: I64, value: float, values: F64) -> None:
+    """Where an arm goes first, ``value`` for it and zeros for all others, which formulas could not give."""
+    for lane in range(first.size):
+        if first[lane] >= 0:
+            for k in range(values.shape[0]):
+                values[k, lane] = value if k == first[lane] else 0.0
+
+
+@jit
+def certain(first: I64, probability: F64) -> None:
+    """An arm that goes first does so with probability 1."""
+    for lane in range(first.size):
+        if first[lane] >= 0:
+            probability[lane] = 1.0
+
+
+@jit
+def note_pull(t: float, arm: I64, last: F64) -> None:
+    """The round of each lane's pull."""
+    for lane in range(arm.size):
+        last[u64(arm[lane]), lane] = t
+
+
+@jit
+def fade_columns(discount: float, columns: int, memory: F64) -> None:
+    """Let what the policy remembers count less, as the rewards do."""
+    for column in range(columns):
+        for k in range(memory.shape[1]):
+            for lane in range(memory.shape[2]):
+                memory[column, k, lane] *= discount
+
+
+@jit
+def note_additions(number: int, columns: int, learned: F64, before: F64, recent: F64) -> None:
+    """What each lane's reward has added to the columns, to be taken away when the reward is forgotten."""
+    entry = number % recent.shape[0]
+    for column in range(columns):
+        for lane in range(recent.shape[1]):
+            recent[entry, lane, 2 + column] = learned[column, lane] - before[column, 0, lane]
+
+
+@jit
+def keep_anew(
+    t: float, arms: float, learn: Any, numbers: F64, columns: int, pulls: F64, mean: F64, memory: F64, pull: Pull
+) -> None:
+    """What is kept of pulls and mean between pulls, anew for all arms: forgetting changes it at any time."""
+    _, _, memory_of, learned, reward, probability, _, _, _ = pull
+    for k in range(pulls.shape[0]):
+        for column in range(memory.shape[0]):
+            for lane in range(memory.shape[2]):
+                memory_of[column, 0, lane] = memory[column, k, lane]
+        learn(t, arms, pulls[k], mean[k], reward, probability, memory_of, numbers, learned)
+        for column in range(columns, learned.shape[0]):
+            for lane in range(memory.shape[2]):
+                memory[column, k, lane] = learned[column, lane]
+
+
+@jit
 def optimistic_arms(
-    t: float, arms: float, score: Any, numbers: F64, known: Statistics, choice: Choice, bounds: Bounds, pull: Pull
+    t: float,
+    arms: float,
+    score: Any,
+    numbers: F64,
+    pulls: F64,
+    known: Statistics,
+    choice: Choice,
+    bounds: Bounds,
+    pull: Pull,
 ) -> None:
     """The arms with the largest scores, by looking at those only whose bound is not below the score of another.
 
     A score never falls while its arm rests, so what it will be at a later round bounds it until then. The arm with the
     largest bound is looked at, its bound replaced by its score, until the largest is a score.
     """
-    pulls, mean, memory = known.pulls, known.mean, known.memory
+    mean, memory = known.mean, known.memory
     scores, largest, best, worst, top, bottom, arm, _, still = choice
     bound, _, looked, before = bounds
     pulls_of, mean_of, memory_of, score_of = pull.pulls, pull.mean, pull.memory, pull.score
@@ -302,7 +379,7 @@ def play(
     setting: Setting,
     uses: Uses,
     known: Statistics,
-    robust: Robust,
+    estimates: Estimates,
     streams: Streams,
     noise: Noise,
     choice: Choice,
@@ -315,12 +392,14 @@ def play(
 ) -> None:
     """Play rounds ``done`` + 1 to ``end`` of a run that began after round ``start``, leaving all for the next call."""
     # A field read inside the loop costs a reference count each time, so all are read here.
-    law, gaussian, score, affine, explore, learn, reward, estimate = formulas
-    C, near, rows, series, powers = robust
+    law, gaussian, score, affine, explore, learn, reward, estimate, forget, weigh = formulas
+    own_numbers, discount, columns, kept, recent, seen, variance, last, first, counting = estimates
     numbers, arm_numbers, corruptions, gaps, before, fresh, tops, bottoms = setting
-    noisy, by_arm, clocked, lazy, weighted, explores, learns, extremes, one, two, normal = uses
+    noisy, by_arm, clocked, lazy, weighted = uses.noisy, uses.by_arm, uses.clocked, uses.lazy, uses.weighted
+    explores, learns, extremes, inline = uses.explores, uses.learns, uses.extremes, uses.inline
+    forgets, weighs, uniform, second, normal = uses.forgets, uses.weighs, uses.uniform, uses.second, uses.normal
     pulls, total, lost, mean, location, scale, memory = known
-    words, z, reward_words, uniform, w = noise
+    words, z, reward_words, luck, w = noise
     scores, largest, best, worst, top, bottom, arm, failed, still = choice
     floors, explored, peak, weight = weights
     bound, until, _, _ = bounds
@@ -338,15 +417,22 @@ def play(
             fill_noise(rounds, streams.policy, law, words, z)
         elif explores:
             draw_words(streams.policy, words[:rounds].reshape(rounds, words.shape[2]))
-        if one or two or normal:
-            fill_luck(rounds, streams.problem, gaussian, one, two, normal, reward_words, uniform, w)
+        if uniform or second or normal:
+            fill_luck(rounds, streams.problem, gaussian, uniform, second, normal, reward_words, luck, w)
         for r in range(rounds):
             t += 1
-            if t - start <= fresh.size:
+            told, going_first = t - start, False
+            seen_t = counting[0] + 1.0 if forgets else f64(t)  # the round that formulas see
+            if told <= fresh.size:  # the rule of `goes_first`, for arms never pulled: the same in every lane
                 for lane in range(arm.size):
-                    arm[lane] = fresh[t - start - 1]
+                    arm[lane] = fresh[told - 1]
                     probability[lane] = 1.0
             else:
+                if forgets:
+                    if fresh.size:
+                        going_first = arms_to_go_first(seen, last, first)
+                    if learned.shape[0] > columns:
+                        keep_anew(seen_t, arms, learn, numbers, columns, seen, mean, memory, pull)
                 if extremes:
                     extreme_means(mean, best, worst)
                 for i in range(tops.size):
@@ -362,14 +448,16 @@ def play(
                 elif lazy:
                     if f64(t) > until[0]:
                         until[0] = f64(t) + EPOCH * arms
-                        score(until[0], arms, pulls, mean, still, best, worst, memory, top, bottom, numbers, bound)
-                    optimistic_arms(f64(t), arms, score, numbers, known, choice, bounds, pull)
-                elif weighted:
-                    score(f64(t), arms, pulls, mean, still, best, worst, memory, top, bottom, numbers, location)
-                    add_noise(location, z[r], scores)
-                    largest_score(scores, largest, arm)
+                        score(until[0], arms, seen, mean, still, best, worst, memory, top, bottom, numbers, bound)
+                    optimistic_arms(f64(t), arms, score, numbers, seen, known, choice, bounds, pull)
                 else:
-                    score(f64(t), arms, pulls, mean, z[r], best, worst, memory, top, bottom, numbers, scores)
+                    if weighted:
+                        score(seen_t, arms, seen, mean, still, best, worst, memory, top, bottom, numbers, location)
+                        add_noise(location, z[r], scores)
+                    else:
+                        score(seen_t, arms, seen, mean, z[r], best, worst, memory, top, bottom, numbers, scores)
+                    if going_first:
+                        put_first(first, 1.0, scores)
                     largest_score(scores, largest, arm)
                 if any_tie(arm):
                     if by_arm:
@@ -377,22 +465,44 @@ def play(
                     watch(t, largest, failed)
                     break_ties(scores, largest, arm, streams.ties)
                 if explores:
-                    explore(f64(t), arms, pulls, mean, still, best, worst, memory, top, bottom, numbers, floors)
+                    explore(seen_t, arms, seen, mean, still, best, worst, memory, top, bottom, numbers, floors)
+                    if going_first:
+                        put_first(first, 0.0, floors)
                     take_explored(t, words[r, words.shape[1] - 1], floors, explored, arm, failed)
                 if weighted:
                     total_weight(location, peak, weight)
                     probabilities(arm, location, peak, weight, floors, explored, probability)
+                    if going_first:
+                        certain(first, probability)
             count_pull(arm, pulls, pulled)
-            reward(f64(t), arm, pulled_row, uniform[r], w[r], arm_numbers, paid)
+            reward(f64(t), arm, pulled_row, luck[r], w[r], arm_numbers, paid)
             corrupt(f64(t), corruptions, arm, pulled_row, paid)
-            if near.size:
-                estimate(arm, paid, C, near, rows, series, powers, total, mean, mean_row)
-            else:
+            if inline:
                 average(arm, pulled_row, paid, total, lost, mean, mean_row)
+            else:
+                estimate(arm, paid, discount, own_numbers, kept, seen, mean, variance, pulled_row, mean_row)
+            if forgets:
+                note_pull(f64(t), arm, last)
+                if discount < 1.0:
+                    fade_columns(discount, columns, memory)
+                if recent.size:
+                    remember(told, arm, paid, recent)
+                    if weighs and learns:
+                        weigh(told, min(told, recent.shape[0]), discount, own_numbers, recent, mean, arm, mean_row)
             if learns:
                 gather_memory(arm, memory, pulled_memory)
-                learn(f64(t), arms, pulled_row, mean_row, paid, probability, pulled_memory, numbers, learned)
+                learn(seen_t, arms, pulled_row, mean_row, paid, probability, pulled_memory, numbers, learned)
+                if recent.size:
+                    note_additions(told, columns, learned, pulled_memory, recent)
                 scatter_memory(arm, learned, memory, pulled_memory)
+            if forgets:
+                counting[0] = counting[0] * discount + 1.0
+                if recent.size:
+                    if discount == 1.0:
+                        forget(told, columns, own_numbers, kept, recent, memory, seen, mean, variance)
+                        counting[0] = min(counting[0], f64(recent.shape[0] - 1))
+                    if weighs:
+                        weigh(told, min(told, recent.shape[0] - 1), discount, own_numbers, recent, mean, arm, mean_row)
             if by_arm:
                 affine(EARLY, LATE, arms, pulled_row, mean_row, pulled_memory, numbers, new_location, new_scale)
                 watch(t, new_location, failed)

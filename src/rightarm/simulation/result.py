@@ -83,7 +83,7 @@ class Result:
             "problem": problem.specification(),
             "means": problem.means.tolist() if isinstance(problem, Problem) else None,
             "title": str(problem),
-            "start": {"pulls": list(start.pulls), "means": list(start.means), "memory": dict(start.memory) or None},
+            "start": start.specification(),
             "seed": seed,
             "versions": versions(),
         }
@@ -339,6 +339,9 @@ def parameters_of(policy: dict[str, Any]) -> dict[str, Any]:
     for name, value in policy["parameters"].items():
         if isinstance(value, dict) and "law" in value:
             row[name] = value["law"].rpartition(":")[2]
+        elif isinstance(value, dict) and "estimator" in value:
+            row[name] = value["estimator"].rpartition(":")[2]
+            row |= {f"{name}_{inner}": given for inner, given in value["parameters"].items()}
         elif isinstance(value, dict) and value["formula"] == "rightarm.policies.boltzmann:constant":
             row[name] = value["parameters"]["c"]
         elif isinstance(value, dict):

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from rightarm.formula import check_count
 from rightarm.problems import Problem
 from rightarm.problems.random import RandomProblem
-from rightarm.scores.inputs import check_memory, check_statistics
+from rightarm.scores.inputs import check_memory, check_statistics, check_variances
 from rightarm.scores.policy import Policy
 from rightarm.simulation.argmax import WIDTH
 from rightarm.simulation.engine import Start
@@ -69,6 +69,7 @@ def simulate(
     pulls: ArrayLike | None = None,
     means: ArrayLike | None = None,
     memory: Mapping[str, ArrayLike] | None = None,
+    variances: ArrayLike | None = None,
     lanes: int | None = None,
 ) -> Result | ResultsByProblem:
     """Play every policy on ``problem`` for ``horizon`` rounds, ``replications`` times, and return what came of it.
@@ -81,7 +82,8 @@ def simulate(
     - ``checkpoints``: the rounds at which regret is recorded, or about how many, spaced evenly on a log scale.
     - ``workers``: threads; one per core unless given. ``progress``: show a bar with the rate and the time left.
     - ``pulls``, ``means``: statistics to start from, one of each per arm, as if those rounds had been played;
-      ``memory``: what a policy remembers besides, one value per arm for each of its columns.
+      ``memory``: what a policy remembers besides, one value per arm for each of its columns; ``variances``: those of
+      the rewards, for policies that ask for them.
     - ``lanes``: replications played side by side; chosen for speed unless given.
 
     Ctrl-C ends it cleanly within a moment.
@@ -105,7 +107,7 @@ def simulate(
     lanes = lanes_for(replications, size, workers) if lanes is None else _check_lanes(lanes)
     played = []
     for each in problems.values():
-        start = check_start(chosen, each, pulls, means, memory)
+        start = check_start(chosen, each, pulls, means, memory, variances)
         rounds = check_checkpoints(checkpoints, start.rounds, horizon)
         played.append(_Play(chosen, each, start, seed, replications, rounds))
     jobs = {job: place for play in played for job, place in play.jobs(lanes)}
@@ -199,6 +201,7 @@ def check_start(
     pulls: ArrayLike | None,
     means: ArrayLike | None,
     memory: Mapping[str, ArrayLike] | None,
+    variances: ArrayLike | None = None,
 ) -> Start:
     """The statistics from which ``policies`` start on ``problem``; nothing pulled yet unless given."""
     if (pulls is None) != (means is None):
@@ -210,10 +213,14 @@ def check_start(
     if columns and memory is None and counts.any():
         raise ValueError(f"memory must be given with pulls: these policies remember {', '.join(columns)} as well")
     kept = {} if memory is None else check_memory(columns, memory, problem.arms)
+    for policy in policies:
+        check_variances(policy, policy.asks_variance, variances, counts)
+    spreads = check_variances(policies, False, variances, counts)
     return Start(
         tuple(int(n) for n in counts),
         tuple(np.where(counts > 0, averages, 0.0).tolist()),
         tuple((name, tuple(column.tolist())) for name, column in kept.items()),
+        () if spreads is None else tuple(np.where(counts > 0, spreads, 0.0).tolist()),
     )
 
 

@@ -13,10 +13,10 @@ from rightarm.types import F32, F64, I64, U32
 class Statistics(NamedTuple):
     """What is known of the arms (arms × lanes). Sums, not running means: equal histories must tie exactly."""
 
-    pulls: F64
-    total: F64
+    pulls: F64  # all that there were, which is what regret is made of
+    total: F64  # of rewards, for the plain mean; other estimators keep their own sums
     lost: F64  # what rounding took from the totals
-    mean: F64
+    mean: F64  # what formulas see
     location: F64  # of a score that is location + scale·z or location + scale·clock(t)
     scale: F64
     memory: F64  # columns × arms × lanes: what else the policy remembers
@@ -32,7 +32,9 @@ class Formulas(NamedTuple):
     explore: Any
     learn: Any
     reward: Any
-    estimate: Any  # in place of `average`
+    estimate: Any  # what another estimator than the plain mean learns from a reward,
+    forget: Any  # leaves out when a reward falls out of a window,
+    weigh: Any  # and makes of all rewards that count
 
 
 class Setting(NamedTuple):
@@ -59,9 +61,12 @@ class Uses(NamedTuple):
     explores: bool
     learns: bool
     extremes: bool  # it asks for the best or the worst mean
+    inline: bool  # its means are plain means, computed in the loop itself
+    forgets: bool  # its estimator forgets rewards
+    weighs: bool  # its estimator looks at all rewards that count, each time
     uniform: bool  # the problem draws u
     second: bool  # the problem draws v
-    gaussian: bool  # the problem draws w
+    normal: bool  # the problem draws w
 
 
 class Noise(NamedTuple):
@@ -120,14 +125,19 @@ class Pull(NamedTuple):
     score: F64
 
 
-class Robust(NamedTuple):
-    """What Catoni's estimator keeps of every arm (see `rightarm.estimators.sums`); empty for plain means."""
+class Estimates(NamedTuple):
+    """What an estimator keeps; all but ``pulls`` is empty for plain means of all rewards."""
 
-    C: float
-    near: F64
-    rows: F64
-    series: F64
-    powers: F64
+    numbers: F64  # the estimator's parameters
+    discount: float  # the factor by which all rewards count less after each
+    columns: int  # how many columns of the policy are forgotten with the rewards: the first ones
+    kept: F64  # arms × lanes × numbers of an arm
+    recent: F64  # rewards × lanes × (arm, reward, what it added to the columns)
+    pulls: F64  # arms × lanes: those that formulas see
+    variance: F64  # arms × lanes, where a formula asks for it
+    last: F64  # arms × lanes: the round of an arm's last pull
+    first: I64  # scratch, lanes: the arm that goes first because all its rewards are forgotten, or −1
+    counting: F64  # 1: how many rewards count
 
 
 class Clock(NamedTuple):

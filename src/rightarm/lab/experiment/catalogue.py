@@ -1,4 +1,4 @@
-"""The public policies, problems and schedules and the laws of noise, by name."""
+"""The public policies, problems, schedules, laws of noise and estimators, by name."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import rightarm.noise
 import rightarm.policies
 import rightarm.problems
+from rightarm.estimators import NAMED
 from rightarm.formula import Family
 from rightarm.problems import ProblemFamily
 
@@ -21,3 +22,8 @@ def families(kind: type[Family]) -> dict[str, Any]:
 def laws() -> dict[str, Any]:
     """The laws of noise, by name."""
     return {law.__name__: law for law in rightarm.noise.Law.__subclasses__()}
+
+
+def estimators() -> dict[str, Any]:
+    """The estimators, by name, and the names that policies know some by."""
+    return {kind.__name__: kind for kind in NAMED.values()} | {name: name for name in NAMED}

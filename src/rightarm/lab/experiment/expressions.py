@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from rightarm.formula import Family, check_number
-from rightarm.lab.experiment.catalogue import families, laws
+from rightarm.lab.experiment.catalogue import estimators, families, laws
 from rightarm.lab.experiment.modules import find, is_address
 from rightarm.problems import Problem, ProblemFamily
 from rightarm.problems.random import RandomProblem
@@ -78,7 +78,7 @@ def read_policy(text: str) -> Policy:
     EpsilonGreedy(epsilon=decreasing(d=0.1, c=5.0))
     """
     call, own = _own(text)
-    known = {**families(PolicyFamily), **families(Family), **laws(), **own}
+    known = {**families(PolicyFamily), **families(Family), **laws(), **estimators(), **own}
     return as_policy(text, Expression(call, "policy", known, list(families(PolicyFamily))).value())
 
 

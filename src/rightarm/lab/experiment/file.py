@@ -500,7 +500,7 @@ def _start(problem: _Table, policy: _Table, made: Problem | RandomProblem, playe
     key, (pulls, means) = inside(problem.key, "known"), problem.known
     with blamed(key):
         start = check_start([player], made, pulls, means, None)
-    if player.estimator != "mean":
+    if not player.estimator.plain:
         raise ExperimentError(f"{key}: {policy.key} cannot start from it, its estimator keeps more of past rewards")
     return start
 

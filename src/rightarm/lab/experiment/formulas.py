@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rightarm.formula import Family, Formula, check_number, rule_of
-from rightarm.lab.experiment.catalogue import families, laws
+from rightarm.lab.experiment.catalogue import estimators, families, laws
 from rightarm.lab.experiment.errors import ExperimentError, a_table, blamed, inside, shown, suggestion, unknown
 from rightarm.lab.experiment.expressions import FUNCTIONS, Expression, as_policy, as_problem
 from rightarm.lab.experiment.modules import find, is_address
@@ -46,7 +46,7 @@ def _any(text: str, made: Any) -> Any:
 
 def _kinds() -> tuple[Kind, Kind]:
     problems = {**families(ProblemFamily), "RandomProblem": RandomProblem}
-    policies = {**families(PolicyFamily), **families(Family), **laws()}
+    policies = {**families(PolicyFamily), **families(Family), **laws(), **estimators()}
     return (
         Kind("policy", PolicyFamily, families(PolicyFamily), policies, as_policy),
         Kind("problem", ProblemFamily, problems, problems, as_problem),
@@ -54,7 +54,7 @@ def _kinds() -> tuple[Kind, Kind]:
 
 
 POLICY, PROBLEM = _kinds()
-POLICY_PART = Kind("formula", Family, {**families(Family), **laws()}, POLICY.names, _any)
+POLICY_PART = Kind("formula", Family, {**families(Family), **laws(), **estimators()}, POLICY.names, _any)
 PROBLEM_PART = Kind("law", ProblemFamily, families(ProblemFamily), PROBLEM.names, _any)
 TAKEN = frozenset({"horizon", *FUNCTIONS, *POLICY.names, *PROBLEM.names})
 

@@ -1,0 +1,202 @@
+"""What an estimator is: who makes the two numbers that formulas see of an arm, `mean` and `pulls`, from its rewards."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+import typing
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self, dataclass_transform
+
+import numpy as np
+
+from rightarm.formula import Formula, Rule, check_count, check_number
+from rightarm.formula.compile import Kernel
+from rightarm.formula.identity import identity
+from rightarm.types import F64
+
+BETWEEN = Rule("between 0 and 1", lambda x: 0 < x < 1)
+NEGLIGIBLE = 1e-12  # weight of a discounted reward from which on it is not kept any more
+FORGETTING = ("discount", "window")
+
+
+@dataclass_transform(frozen_default=True)
+@dataclass(frozen=True, repr=False)
+class Estimator:
+    """How the `mean` and the `pulls` that formulas see are made from an arm's rewards; its subclasses are estimators.
+
+    One's own is a class with its parameters as annotated attributes, the number of values that it keeps of each arm
+    (all of them start at zero), and two functions that compile: ``learn(kept, reward, *parameters)`` changes what is
+    kept, ``read(kept, *parameters)`` gives the mean and the number of pulls that it is worth. The plain statistics of
+    the rewards (their number, sum and variance) are kept beside that for every estimator.
+
+    >>> import numpy as np, rightarm as ra
+    >>> class Smoothed(ra.Estimator):
+    ...     '''A mean in which every reward has a share that shrinks by 1 − rate with each later reward of the arm.'''
+    ...
+    ...     rate: ra.Probability = 0.1
+    ...     KEEPS = 2
+    ...
+    ...     @staticmethod
+    ...     def learn(kept, reward, rate):
+    ...         kept[0] += rate * (reward - kept[0])  # the sum of rewards times shares
+    ...         kept[1] += rate * (1.0 - kept[1])  # the sum of shares
+    ...
+    ...     @staticmethod
+    ...     def read(kept, rate):
+    ...         return kept[0] / kept[1], kept[1] / rate
+    >>> policy = ra.UCB(C=0.5, estimator=Smoothed(rate=0.25))
+    >>> policy
+    UCB(C=0.5, estimator=Smoothed(rate=0.25))
+    >>> bandit = ra.Bandit(["a", "b"], policy, seed=1)
+    >>> for reward in (0.0, 0.0, 1.0):
+    ...     _ = bandit.tell(arm="a", reward=reward)
+    >>> round(bandit.table()[0]["estimate"], 3)
+    0.432
+    >>> ra.testing.check_estimator(Smoothed(rate=0.25))
+
+    ``discount`` and ``window`` make it forget: every reward counts the less the more rewards came after it, of
+    whatever arm, by this factor for each; or only the last so many rewards count. An estimator of one's own can forget
+    if it has a third function, ``estimate(rewards, weights, *parameters)``: the mean from all rewards of an arm that
+    count, the oldest first, and how much each counts. The pulls are then the sum of the weights.
+    """
+
+    KEEPS: ClassVar[int] = 0
+    learn: ClassVar[Callable[..., None] | Kernel | None] = None
+    read: ClassVar[Callable[..., tuple[float, float]] | Kernel | None] = None
+    estimate: ClassVar[Callable[..., float] | Kernel | None] = None
+
+    discount: float | None = field(default=None, kw_only=True)
+    window: int | None = field(default=None, kw_only=True)
+
+    def __init_subclass__(cls) -> None:
+        """Make a frozen dataclass of every estimator, so that it is compared and printed by its parameters."""
+        dataclass(frozen=True, repr=False)(cls)
+
+    def __post_init__(self) -> None:
+        hints = typing.get_type_hints(type(self), include_extras=True)
+        for each in dataclasses.fields(self):
+            if each.name not in FORGETTING:
+                checked = Formula.check(each.name, getattr(self, each.name), hints[each.name])
+                object.__setattr__(self, each.name, checked)
+        if self.discount is not None:
+            object.__setattr__(self, "discount", check_number("discount", self.discount, BETWEEN))
+        if self.window is not None:
+            object.__setattr__(self, "window", check_count("window", self.window))
+        if self.discount is not None and self.window is not None:
+            raise ValueError(f"discount and window exclude each other, got {self.discount} and {self.window}")
+        self._check_functions()
+
+    def _check_functions(self) -> None:
+        name = type(self).__name__
+        if (self.learn is None) != (self.read is None) or (self.learn is None and self.KEEPS):
+            raise TypeError(f"{name} must have both learn and read to keep {self.KEEPS} numbers of an arm")
+        if self.forgets and self.learn is not None and self.estimate is None:
+            raise TypeError(f"{name} cannot forget: it has no function `estimate` of the rewards that count")
+        if not self.forgets and self.learn is None and self.estimate is not None:
+            raise TypeError(f"{name} needs learn and read, or a window or discount, without which rewards pile up")
+
+    # What the rest of the library asks, in place of which estimator it is.
+
+    @property
+    def forgets(self) -> bool:
+        """Whether rewards cease to count; then every reward changes what is known of other arms too."""
+        return self.discount is not None or self.window is not None
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is the mean of all rewards and their number: then it can start from pulls and means."""
+        return not self.forgets and self.learn is None
+
+    @property
+    def weighs(self) -> bool:
+        """Whether the mean is computed from all rewards that count, each time."""
+        return self.forgets and self.estimate is not None
+
+    @property
+    def size(self) -> int:
+        """How many numbers of its own it keeps of each arm."""
+        return 0 if self.weighs else self.KEEPS
+
+    @property
+    def longest(self) -> int:
+        """How many rewards have to be kept one by one; none where sums are enough."""
+        if self.window is not None:
+            return self.window
+        if not self.weighs or self.discount is None:
+            return 0
+        age = math.ceil(math.log(NEGLIGIBLE) / math.log(self.discount)) + 1
+        while self.discount**age < NEGLIGIBLE:
+            age -= 1
+        return age + 1
+
+    @functools.cached_property
+    def parameters(self) -> dict[str, Any]:
+        """What its functions take besides rewards."""
+        own = [each.name for each in dataclasses.fields(self) if each.name not in FORGETTING]
+        return {name: getattr(self, name) for name in own}
+
+    @property
+    def numbers(self) -> F64:
+        """The parameters as compiled code takes them."""
+        return np.array(list(self.parameters.values()), dtype=float)
+
+    def check(self, reward: float) -> None:
+        """Raise if it cannot learn such a reward, which is a finite number."""
+
+    def forgetting(self, discount: float | None, window: int | None) -> Self:
+        """The same estimator with ``discount`` or ``window``, if one of them is given."""
+        if discount is None and window is None:
+            return self
+        if self.forgets:
+            given = f"discount={discount}" if window is None else f"window={window}"
+            raise ValueError(f"{given} is given besides the policy's estimator, which forgets already: {self}")
+        return dataclasses.replace(self, discount=discount, window=window)
+
+    # What it keeps of one arm, as JSON.
+
+    def to_json(self, kept: F64) -> Any:
+        """The numbers that it keeps of an arm, as plain data."""
+        return kept.tolist()
+
+    def from_json(self, state: Any, count: float) -> F64:
+        """The numbers that `to_json` gave, of an arm with so many rewards."""
+        if not isinstance(state, list) or len(state) != self.size:
+            raise ValueError(f"kept must be lists of {self.size} numbers, got {state!r:.60}")
+        return np.array([check_number("kept", value) for value in state])
+
+    # As text and as plain data.
+
+    def __repr__(self) -> str:
+        return self._text(repr)
+
+    def __str__(self) -> str:
+        return self._text(lambda value: f"{value:.6g}" if isinstance(value, float) else str(value))
+
+    def _text(self, write: Callable[[Any], str]) -> str:
+        parts = [f"{name}={write(value)}" for name, value in self._given().items()]
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+    def _given(self) -> dict[str, Any]:
+        """The parameters, and what it forgets by if it does."""
+        return self.parameters | {name: getattr(self, name) for name in FORGETTING if getattr(self, name) is not None}
+
+    def specification(self) -> dict[str, Any]:
+        """The estimator as plain data, from which `rightarm.formula.from_specification` makes it again."""
+        cls = type(self)
+        functions = [code for code in (cls.learn, cls.read, cls.estimate) if code is not None]
+        return {
+            "estimator": f"{cls.__module__}:{cls.__qualname__}",
+            "code": identity(*functions),
+            "parameters": self._given(),
+        }
+
+    @classmethod
+    def accept(cls, name: str, value: Any) -> Estimator:
+        """``value`` where an estimator is expected."""
+        if isinstance(value, Estimator):
+            return value
+        hint = "; call it with its parameters first" if isinstance(value, type) else ""
+        raise TypeError(f"{name} must be an estimator such as Mean(window=500) or Catoni(C=2.0), got {value!r}{hint}")

@@ -1,0 +1,79 @@
+"""What every estimator keeps of an arm's rewards: how many count, their sum, and their spread about the mean.
+
+A row of numbers for each arm of each replication. All of this is compiled, and the same live and in simulation, where
+the plain mean alone has a loop of its own (`rightarm.estimators.compiled.average`).
+"""
+
+from __future__ import annotations
+
+from rightarm.formula.compile import jit
+from rightarm.types import F64
+
+# The row: the rewards that count, their sum, what rounding took of it, Σ (x − mean)²; then the estimator's own numbers.
+COUNT, SUM, LOST, SPREAD, OWN = 0, 1, 2, 3, 4
+
+
+@jit
+def two_sum(a: float, b: float) -> tuple[float, float]:
+    """a + b, and what rounding took of it (Knuth's, which asks no question about sizes)."""
+    total = a + b
+    part = total - a
+    return total, (a - (total - part)) + (b - part)
+
+
+@jit
+def mean_of(total: float, lost: float, count: float) -> float:
+    """A mean from a compensated sum: without the second part, rewards of 10¹² would lose their ones after 10⁴ pulls."""
+    return (total + lost) / count
+
+
+@jit
+def plain_mean(kept: F64, k: int, lane: int) -> float:
+    """The mean of an arm's rewards."""
+    return mean_of(kept[k, lane, SUM], kept[k, lane, LOST], kept[k, lane, COUNT])
+
+
+@jit
+def variance(kept: F64, k: int, lane: int) -> float:
+    """The mean square distance of an arm's rewards from their mean; zero where nothing counts."""
+    return kept[k, lane, SPREAD] / kept[k, lane, COUNT] if kept[k, lane, COUNT] > 0.0 else 0.0
+
+
+@jit
+def add_to_sum(kept: F64, k: int, lane: int, value: float) -> None:
+    """Add to the compensated sum of rewards."""
+    total, lost = two_sum(kept[k, lane, SUM], value)
+    kept[k, lane, SUM] = total
+    kept[k, lane, LOST] += lost
+
+
+@jit
+def count_reward(kept: F64, k: int, lane: int, reward: float) -> None:
+    """Count a reward. The mean is made of a sum, so that equal rewards in another order make the same mean: a tie."""
+    before = plain_mean(kept, k, lane) if kept[k, lane, COUNT] > 0.0 else reward
+    kept[k, lane, COUNT] += 1.0
+    add_to_sum(kept, k, lane, reward)
+    change = (reward - before) * (reward - plain_mean(kept, k, lane))
+    kept[k, lane, SPREAD] += max(change, 0.0)  # means of equal rewards round
+
+
+@jit
+def leave_out(kept: F64, k: int, lane: int, reward: float) -> None:
+    """Undo `count_reward`."""
+    before = plain_mean(kept, k, lane)
+    kept[k, lane, COUNT] -= 1.0
+    if kept[k, lane, COUNT] == 0.0:
+        for i in range(OWN):
+            kept[k, lane, i] = 0.0
+        return
+    add_to_sum(kept, k, lane, -reward)
+    change = (reward - before) * (reward - plain_mean(kept, k, lane))
+    rest = max(kept[k, lane, SPREAD] - change, 0.0)
+    kept[k, lane, SPREAD] = rest if kept[k, lane, COUNT] > 1.0 else 0.0  # one reward alone has none, nor by rounding
+
+
+@jit
+def fade(kept: F64, k: int, lane: int, discount: float) -> None:
+    """Let all rewards so far count less, by a factor."""
+    for i in range(OWN):
+        kept[k, lane, i] *= discount
