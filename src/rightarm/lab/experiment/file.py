@@ -47,16 +47,14 @@ from __future__ import annotations
 import itertools
 import math
 import os
-import re
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rightarm.formula import check_count, check_number
 from rightarm.lab.experiment import formulas
 from rightarm.lab.experiment.cell import Cell
+from rightarm.lab.experiment.document import KEYS, overlaid, parsed
 from rightarm.lab.experiment.errors import (
     LONGEST_NAME,
     ExperimentError,
@@ -67,22 +65,18 @@ from rightarm.lab.experiment.errors import (
     suggestion,
     unknown,
 )
-from rightarm.lab.experiment.expressions import FUNCTIONS, Expression
-from rightarm.lab.experiment.formulas import Context, a_number
-from rightarm.lab.experiment.sweeps import Entries, Label, Numbers, Sweep, Variant, columns
+from rightarm.lab.experiment.formulas import Context
+from rightarm.lab.experiment.settings import DEFAULTS, ENTRIES, SETTINGS, calculated, let
+from rightarm.lab.experiment.sweeps import Label, Numbers, Sweep, Variant, columns
 from rightarm.problems import Problem
 from rightarm.problems.random import RandomProblem
 from rightarm.scores.policy import Policy
 from rightarm.simulation.engine import Start
 from rightarm.simulation.simulate import check_checkpoints, check_start
 
-SETTINGS = ("horizon", "replications", "seed", "checkpoints")
-DEFAULTS: dict[str, Any] = {"replications": 64, "seed": 0, "checkpoints": 100}
-KEYS = ("title", *SETTINGS, "problems", "policies", "let", "runs", "grid", "zip", "quick")
 RUN_KEYS = ("problems", "policies", *SETTINGS, "grid", "zip")
 
 MOST_CELLS = 100_000  # a slip in a sweep is told at once, not after hours of making cells
-MOST = {"horizon": 2**53, "replications": 2**28, "checkpoints": 100_000}  # a float counts no further; memory
 
 
 @dataclass(frozen=True)
@@ -122,59 +116,16 @@ def read_text(text: str, where: Path | None = None, quick: bool = False) -> Expe
     Traceback (most recent call last):
     rightarm.lab.experiment.errors.ExperimentError: policies.bge.c: unknown parameter, got 0.5; ...
     """
-    document = _parsed(text)
+    document = parsed(text)
     for name, value in document.items():
         if name not in KEYS:
             raise unknown("", name, value, "key", "a file has", KEYS)
-    document = _overlaid(document, quick)
+    document = overlaid(document, quick)
     title = document.get("title", where.stem if where else "")
     if not isinstance(title, str) or not title.isprintable():
         raise ExperimentError(f"title: must be a line of text, got {shown(title)}")
     reader = _Reader(document, where)
     return Experiment(title, tuple(reader.cells()), text, where)
-
-
-def _parsed(text: str) -> dict[str, Any]:
-    """The TOML as plain data."""
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        message, _, place = str(error).rpartition(" (at ")
-        ends = _place(text.rstrip(), len(text.rstrip()))
-        raise ExperimentError(f"{place.rstrip(')') if 'line' in place else ends}: {message}") from None
-    except RecursionError:
-        raise ExperimentError("the file is nested too deeply") from None
-    except ValueError as error:  # a number of more digits than Python reads
-        long = re.search(r"[0-9_]{1000,}", text)
-        raise ExperimentError(f"{_place(text, long.start() if long else 0)}: {error}") from None
-
-
-def _overlaid(document: dict[str, Any], quick: bool) -> dict[str, Any]:
-    """The document without its `[quick]` table, or with what that table has in the place of what it replaces."""
-    rest = {name: value for name, value in document.items() if name != "quick"}
-    if "quick" not in document:
-        if quick:
-            raise ExperimentError("quick: is missing; a file that can be run quickly has a table [quick]")
-        return rest
-    overlay = a_table("quick", document["quick"], "{ horizon = 1_000 }")
-    for name, value in overlay.items():
-        if name not in KEYS[:-1]:
-            raise unknown("quick", name, value, "key", "it has", KEYS[:-1])
-    return _merged(rest, overlay) if quick else rest
-
-
-def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """Tables merged key by key; anything else is replaced."""
-    both = {
-        name: _merged(below[name], value) if isinstance(value, dict) and isinstance(below.get(name), dict) else value
-        for name, value in above.items()
-    }
-    return {**below, **both}
-
-
-def _place(text: str, position: int) -> str:
-    before = text[:position]
-    return f"line {before.count(chr(10)) + 1}, column {position - before.rfind(chr(10))}"
 
 
 def _smallest_gap(problem: Problem) -> float:
@@ -208,10 +159,10 @@ class _Reader:
 
     def __init__(self, document: Mapping[str, Any], where: Path | None) -> None:
         self.document = document
-        self.let = _let(document)
-        let = tuple(name for names in self.let for name in names)
-        self.context = Context(None if where is None else where.parent, let)
-        self.derived = {name: value for name, value in DERIVED.items() if name not in let}
+        self.let = let(document)
+        named = tuple(name for names in self.let for name in names)
+        self.context = Context(None if where is None else where.parent, named)
+        self.derived = {name: value for name, value in DERIVED.items() if name not in named}
         self.problems = self._tables("problems", 'a = "Bernoulli([0.6, 0.5])"')
         self.policies = self._tables("policies", 'a = "UCB(C=0.5)"')
         self._check_mentions()
@@ -365,36 +316,9 @@ class _Run:
     settings: Sweep
 
 
-def _let(document: Mapping[str, Any]) -> dict[tuple[str, ...], Sweep]:
-    if "let" not in document:
-        return {}
-
-    def check(key: str, name: str, value: Any) -> None:
-        if not name.isidentifier() or name in formulas.TAKEN:
-            taken = "that name means something already" if name in formulas.TAKEN else "a name is letters, digits and _"
-            raise ExperimentError(f"{inside(key, name)}: cannot be mentioned, {taken}, got {shown(value)}")
-
-    given = a_table("let", document["let"], "{ gap = [0.1, 0.2] }")
-    return columns("let", _calculated("let", given), Entries(a_number, check))
-
-
-def _calculated(key: str, table: Mapping[str, Any], whole: bool = False) -> dict[str, Any]:
-    """A table of numbers, with those that are written as expressions calculated; ``whole`` rounds them."""
-    return {name: _value(inside(key, name), v, whole) if isinstance(v, str) else v for name, v in table.items()}
-
-
-def _value(key: str, text: str, whole: bool) -> Any:
-    with blamed(key):
-        value = Expression(text, "name", {}, list(FUNCTIONS)).value()
-        if not whole:
-            return value
-        rounded = [round(check_number(key, each)) for each in (value if isinstance(value, list) else [value])]
-    return list(dict.fromkeys(rounded)) if isinstance(value, list) else rounded[0]
-
-
 def _runs(document: Mapping[str, Any], problems: dict[str, _Table], policies: dict[str, _Table]) -> list[_Run]:
     settings = {name: document[name] for name in (*SETTINGS, "grid", "zip") if name in document}
-    top = columns("", _calculated("", settings, whole=True), _ENTRIES)
+    top = columns("", calculated("", settings, whole=True), ENTRIES)
     given = document.get("runs", [{}])
     if not isinstance(given, list) or not given or not all(isinstance(run, dict) for run in given):
         raise ExperimentError(f'runs: must be tables such as [[runs]] problems = ["a"], got {shown(given)}')
@@ -412,7 +336,7 @@ def _run(
         if name not in RUN_KEYS:
             raise unknown(key, name, value, "key", "a run has", RUN_KEYS)
     given = {name: value for name, value in run.items() if name not in ("problems", "policies")}
-    own = columns(key, _calculated(key, given, whole=True), _ENTRIES)
+    own = columns(key, calculated(key, given, whole=True), ENTRIES)
     replaced = {name for names in own for name in names}
     kept = {names: sweep for names, sweep in top.items() if not set(names) <= replaced}
     for names in kept:
@@ -421,7 +345,7 @@ def _run(
     there = {name for names in (*own, *kept) for name in names}
     if "horizon" not in there:
         raise ExperimentError("horizon: is missing; allowed is a whole number of rounds, or a list of such to sweep it")
-    defaults = columns("", {name: value for name, value in DEFAULTS.items() if name not in there}, _ENTRIES)
+    defaults = columns("", {name: value for name, value in DEFAULTS.items() if name not in there}, ENTRIES)
     settings = Sweep.combined(
         [*kept.values(), *own.values(), *defaults.values()],
         lambda made: {name: value for each in made for name, value in each.items()},
@@ -441,45 +365,6 @@ def _chosen(key: str, kind: str, run: Mapping[str, Any], known: dict[str, _Table
             near = suggestion(str(name), known) if isinstance(name, str) else ""
             raise ExperimentError(f"{own}: there is no {shown(name)}; there are {', '.join(known)}{near}")
     return [known[name] for name in names]
-
-
-def _allowed(name: str) -> str:
-    if name == "seed":
-        return "allowed is a whole number from 0 on, or a list of such to sweep it"
-    if name == "checkpoints":
-        return f"allowed is a number of them, up to {MOST[name]:,}, or a list of rounds; a list of lists sweeps it"
-    return f"allowed is a whole number up to {MOST[name]:,}, or a list of such to sweep it"
-
-
-def _setting(key: str, name: str, value: Any) -> Sweep:
-    """One horizon, number of replications, seed, or choice of checkpoints."""
-
-    def whole(own: str, number: Any, most: float) -> int:
-        with blamed(own, name, _allowed(name)):
-            count = check_count(name, number, least=0 if name == "seed" else 1)
-            if count > most:
-                raise ValueError(f"{name} must be at most {most:,}, got {number!r}")
-            return count
-
-    if isinstance(value, list) and name == "checkpoints":
-        if not value:
-            raise ExperimentError(f"{key}: must have one round at least, got {shown(value)}")
-        made: int | list[int] = [whole(f"{key}[{i}]", each, MOST["horizon"]) for i, each in enumerate(value)]
-    else:
-        made = whole(key, value, MOST.get(name, math.inf))
-    return Sweep.of(Variant((), lambda numbers: made))
-
-
-def _check_setting(key: str, name: str, value: Any) -> None:
-    if name not in SETTINGS:
-        raise unknown(key, name, value, "key", "to be swept there are", SETTINGS)
-
-
-def _is_rounds(name: str, values: list[Any]) -> bool:
-    return name == "checkpoints" and not any(isinstance(each, list) for each in values)
-
-
-_ENTRIES = Entries(_setting, _check_setting, _is_rounds)
 
 
 def _known(key: str, value: Any) -> tuple[Any, Any]:
