@@ -98,7 +98,7 @@ class Law(ScoreLaw):
     ...         return 1 / (1 + np.exp(-x))
     >>> from rightarm.propensity import of_largest
     >>> of_largest(Logistic(), location=[0.0, 1.0], scale=[1.0, 0.5]).round(6)
-    array([0.263867, 0.736133])
+    array([0.296852, 0.703148])
     """
 
     quantile: ClassVar[Any] = None
