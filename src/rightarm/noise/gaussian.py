@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightarm.formula.compile import fma, jit
-from rightarm.formula.elementary import exp, log
-from rightarm.noise import words
+from rightarm.formula.elementary import exp
+from rightarm.formula.elementary import log as log64
 from rightarm.noise.contenders import shared
 from rightarm.noise.law import Law
 from rightarm.noise.log_concave import (
@@ -39,7 +39,7 @@ from rightarm.noise.log_concave import (
     same,
     scale_of,
 )
-from rightarm.noise.words import centred, share
+from rightarm.noise.words import centred, log, log1p, share
 
 F64 = NDArray[np.float64]
 f32 = np.float32
@@ -57,7 +57,6 @@ POINTS, LANES = 12, 16
 STEP = math.log(2) / POINTS
 STARTS = 2.0 ** (np.arange(LANES) / POINTS)
 ROW = 2.0 ** (LANES / POINTS)
-word_log, word_log1p = words.log, words.log1p
 
 
 @jit
@@ -66,7 +65,7 @@ def quantile(word: u32) -> f32:
     below, above = share(word), share(u32(~word))
     tail = below if below < above else above
     middle = centred(word)
-    w_centre, w_tail = -word_log1p(f32(-4) * middle * middle), -word_log(f32(4) * tail * (f32(1) - tail))
+    w_centre, w_tail = -log1p(f32(-4) * middle * middle), -log(f32(4) * tail * (f32(1) - tail))
     w = w_centre if tail > f32(0.25) else w_tail
     x = w - f32(3)
     p = fma(fma(fma(f32(9.5248765e-07), x, f32(-5.5653013e-06)), x, f32(-3.3811742e-05)), x, f32(5.5426819e-04))
@@ -134,7 +133,7 @@ def left_of_all(m: F64, s: F64, x: float) -> tuple[float, float]:
     for _ in range(MOST_STEPS):
         for j in range(m.size):
             bell, below = bell_and_below(min((x - m[j]) / s[j], FAR))
-            minus_log[j], ratio[j] = -log(below), bell / (below * s[j])
+            minus_log[j], ratio[j] = -log64(below), bell / (below * s[j])
         depth, slope = 0.0, 0.0
         for j in range(m.size):
             depth += minus_log[j]

@@ -29,8 +29,8 @@ from numpy.typing import NDArray
 
 from rightarm.formula.compile import bits_of_double, fma, jit
 from rightarm.formula.elementary import exp, log
-from rightarm.noise import exponential, words
 from rightarm.noise.contenders import shared
+from rightarm.noise.exponential import quantile as exponential
 from rightarm.noise.law import Law
 from rightarm.noise.log_concave import (
     Axis,
@@ -43,6 +43,7 @@ from rightarm.noise.log_concave import (
     same,
     scale_of,
 )
+from rightarm.noise.words import log as log32
 
 F64 = NDArray[np.float64]
 I64 = NDArray[np.int64]
@@ -65,14 +66,10 @@ LOG_TINY = math.log(TINY)
 SPREAD = u64(0x9E3779B97F4A7C15)  # 2⁶⁴ over the golden ratio: its multiples fall far apart
 
 
-minus_log = exponential.quantile
-word_log = words.log
-
-
 @jit
 def quantile(word: u32) -> f32:
     """−log(−log u) at u = share(word), −log u being the exponential law at 1 − u."""
-    return -word_log(minus_log(u32(~word)))
+    return -log32(exponential(u32(~word)))
 
 
 # All arms.

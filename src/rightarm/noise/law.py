@@ -53,7 +53,7 @@ class ScoreLaw:
     def chances(self) -> Any:
         """The compiled function that `kernel` is."""
         assert self.kernel is not None
-        return self.kernel.compiled
+        return self.kernel.dispatcher or self.kernel.compiled
 
     def log_of_one(self, first: F64, second: F64, arm: int) -> float:
         """The logarithm of the probability of one arm."""
@@ -99,7 +99,7 @@ class Law(ScoreLaw):
     ...         return 1 / (1 + np.exp(-x))
     >>> from rightarm.propensity import of_largest
     >>> of_largest(Logistic(), location=[0.0, 1.0], scale=[1.0, 0.5]).round(6)
-    array([0.263867, 0.736133])
+    array([0.296852, 0.703148])
     """
 
     quantile: ClassVar[Any] = None
@@ -123,7 +123,7 @@ class Law(ScoreLaw):
     @classmethod
     def parameters(cls) -> dict[str, Any]:
         """The annotated names of the class, with their annotations."""
-        return _parameters(cls)  # type: ignore[arg-type]  # mypy takes the class for one of its instances
+        return _parameters(cls)  # type: ignore[arg-type]
 
     @property
     def values(self) -> dict[str, float]:
@@ -141,16 +141,11 @@ class Law(ScoreLaw):
     # Exact probabilities.
 
     def chances(self) -> Any:
-        kernel = self.own_kernel()
-        return _chances(self) if kernel is None else kernel.compiled
-
-    @classmethod
-    def own_kernel(cls) -> Kernel | None:
-        """The `kernel`, unless a subclass has another quantile or cdf than the class that brought it."""
-        return _kernel(cls)  # type: ignore[arg-type]
+        kernel = _kernel(type(self))  # type: ignore[arg-type]  # mypy takes the class for one of its instances
+        return _chances(self) if kernel is None else kernel.dispatcher or kernel.compiled
 
     def log_of_one(self, first: F64, second: F64, arm: int) -> float:
-        if self.own_kernel() is None:
+        if _kernel(type(self)) is None:  # type: ignore[arg-type]
             return self._log_by_quadrature(first, second, arm)
         second = np.abs(second) if self.symmetric else second
         names = np.empty(first.size, np.int64)
@@ -206,6 +201,7 @@ class Law(ScoreLaw):
 
 @functools.cache
 def _kernel(law: type) -> Kernel | None:
+    """The `kernel` of a law, unless a subclass has another quantile or cdf than the class that brought it."""
     for base in law.__mro__:
         if vars(base).get("kernel") is not None:
             return vars(base)["kernel"]
