@@ -66,6 +66,14 @@ def test_noise_is_drawn_from_the_law_of_the_policy() -> None:
     check_policy(arched())
 
 
+def test_variances_are_given_to_those_who_ask() -> None:
+    @ra.policy(noise=ra.noise.Gaussian(), learn={"spread": lambda spread, variance: spread + variance})
+    def varied(pulls, mean, variance, best_variance, spread, z):  # type: ignore[no-untyped-def]
+        return mean + np.sqrt((variance + best_variance + 0.1) / pulls) * z + 0.01 * spread / pulls
+
+    check_policy(varied())
+
+
 def test_the_module_is_found_without_an_import_of_its_own() -> None:
     code = "import sys, rightarm as ra; assert 'rightarm.testing' not in sys.modules; ra.testing.check_problem"
     subprocess.run([sys.executable, "-c", code], check=True)

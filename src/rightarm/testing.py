@@ -46,17 +46,19 @@ def check_policy(policy: Policy) -> None:
         z = np.zeros(ARMS) if policy.noise is None else policy.noise.sample(random, ARMS)
         t, order = int(pulls.sum()) + 1, random.permutation(ARMS)
         memory: dict[str, F64] = {}
+        variances = random.random(ARMS) if policy.asks_variance else None
         if policy.columns:  # only what a policy has learned itself makes sense to it
-            t, pulls, means, memory = _played(policy, random)
-        scores = policy.scores(t, pulls, means, z, memory or None)
-        state = f"{scores} at {pulls=}, {means=}, {memory=}"
+            t, pulls, means, memory, variances = _played(policy, random)
+        scores = policy.scores(t, pulls, means, z, memory or None, variances)
+        state = f"{scores} at {pulls=}, {means=}, {memory=}, {variances=}"
         _require(not np.isnan(scores).any(), f"{policy}: a score is not a number: {state}")
         _require(scores.max() < np.inf, f"{policy}: a score is infinite: {state}")
         moved = {name: column[order] for name, column in memory.items()}
-        relabelled = policy.scores(t, pulls[order], means[order], z[order], moved or None)
+        moved_variances = None if variances is None else variances[order]
+        relabelled = policy.scores(t, pulls[order], means[order], z[order], moved or None, moved_variances)
         _require(np.allclose(relabelled, scores[order], rtol=1e-12), f"{policy}: scores depend on the arms' order")
-        policy.floors(t, pulls, means, memory or None)  # refuses what are no probabilities
-        _check_rising(policy, t, pulls, means, memory)
+        policy.floors(t, pulls, means, memory or None, variances)  # refuses what are no probabilities
+        _check_rising(policy, t, pulls, means, memory, variances)
     if policy.estimator.plain:  # others cannot start from given means
         _check_choices(policy, random)
     problem = Uniform(low=np.linspace(0.0, 0.4, ARMS), high=1.0)
@@ -73,13 +75,15 @@ def check_policy(policy: Policy) -> None:
 def _check_live(policy: Policy, random: np.random.Generator) -> None:
     """Live rounds with a reload between any two of them, beside the same without, and beside the formulas by NumPy."""
     bandit = Bandit(range(ARMS), policy, seed=1)
-    pulls, totals = np.zeros(ARMS), np.zeros(ARMS)
+    pulls, totals, squares = np.zeros(ARMS), np.zeros(ARMS), np.zeros(ARMS)
     memory = {name: np.zeros(ARMS) for name in policy.columns}
     for t in range(1, LIVE_ROUNDS + 1):
         again = Bandit.from_json(bandit.to_json(), policy=policy)
         means = totals / np.maximum(pulls, 1)
+        variances = squares / np.maximum(pulls, 1) - means**2
         if policy.estimator.plain:
-            expected, found = policy.probabilities(t, pulls, means, memory or None), bandit.probabilities()
+            expected = policy.probabilities(t, pulls, means, memory or None, variances)
+            found = bandit.probabilities()
             stated = (
                 f"{list(found.values())} live, {expected.tolist()} by the formulas at {pulls=}, {means=}, {memory=}"
             )
@@ -92,49 +96,58 @@ def _check_live(policy: Policy, random: np.random.Generator) -> None:
         bandit.tell(decision, reward)
         pulls[arm] += 1
         totals[arm] += reward
+        squares[arm] += reward**2
+        spread = float(squares[arm] / pulls[arm] - (totals[arm] / pulls[arm]) ** 2)
         known = {name: float(column[arm]) for name, column in memory.items()}
         state = (int(pulls[arm]), float(totals[arm] / pulls[arm]), reward, known, ARMS, decision.propensity)
-        for name, value in policy.learned(t, *state).items():
+        for name, value in policy.learned(t, *state, variance=spread).items():
             memory[name][arm] = value
 
 
-def _played(policy: Policy, random: np.random.Generator) -> tuple[int, F64, F64, dict[str, F64]]:
-    """A state that some live rounds with rewards of 0 and 1 lead to: the next round, pulls, means and memory."""
+def _played(policy: Policy, random: np.random.Generator) -> tuple[int, F64, F64, dict[str, F64], F64]:
+    """A state that some live rounds with rewards of 0 and 1 lead to: next round, pulls, means, memory, variances."""
     pulls, totals = np.zeros(ARMS), np.zeros(ARMS)
     memory = {name: np.zeros(ARMS) for name in policy.columns}
     rounds = int(random.integers(2 * ARMS, 80))
     for t in range(1, rounds + 1):
         means = totals / np.maximum(pulls, 1)
-        probability = policy.probabilities(t, pulls, means, memory) if policy.weighted else np.ones(ARMS)
-        arm = policy.choose(t, pulls, means, random, memory)
+        variances = means * (1 - means)  # of rewards of 0 and 1
+        probability = policy.probabilities(t, pulls, means, memory, variances) if policy.weighted else np.ones(ARMS)
+        arm = policy.choose(t, pulls, means, random, memory, variances)
         reward = float(random.random() < 0.3 + 0.1 * arm)
         pulls[arm] += 1
         totals[arm] += reward
         known = {name: float(column[arm]) for name, column in memory.items()}
         state = (int(pulls[arm]), float(totals[arm] / pulls[arm]), reward, known, ARMS, float(probability[arm]))
         with np.errstate(all="ignore"):
-            learned = policy.learned(t, *state)
+            learned = policy.learned(t, *state, variance=state[1] * (1 - state[1]))
         _require(bool(np.isfinite([*learned.values()]).all()), f"{policy}: a column is not finite: {learned}")
         for name, value in learned.items():
             memory[name][arm] = value
-    return rounds + 1, pulls, totals / np.maximum(pulls, 1), memory
+    means = totals / np.maximum(pulls, 1)
+    return rounds + 1, pulls, means, memory, means * (1 - means)
 
 
-def _check_rising(policy: Policy, t: int, pulls: ArrayLike, means: ArrayLike, memory: dict[str, F64]) -> None:
+def _check_rising(
+    policy: Policy, t: int, pulls: ArrayLike, means: ArrayLike, memory: dict[str, F64], variances: F64 | None
+) -> None:
     if policy.family.rising:
-        now, later = (policy.scores(at, pulls, means, memory=memory or None) for at in (t, t + t // 10 + 1))
+        rounds = (t, t + t // 10 + 1)
+        now, later = (policy.scores(at, pulls, means, 0.0, memory or None, variances) for at in rounds)
         _require(bool((later >= now).all()), f"{policy}: a score falls while its arm rests: {now}, later {later}")
 
 
 def _check_choices(policy: Policy, random: np.random.Generator) -> None:
     """First choices from one state, live and simulated, arm by arm; live ones take their time, so there are fewer."""
     pulls, means = np.array([40.0, 5, 2, 20, 10]), np.array([0.4, 0.5, 0.3, 0.5, 0.45])  # arm 0 is not to be the best
-    t, memory = int(pulls.sum()) + 1, dict[str, F64]()
+    t, memory, variances = int(pulls.sum()) + 1, dict[str, F64](), means * (1 - means)
     if policy.columns:
-        t, pulls, means, memory = _played(policy, random)
-    live = np.bincount([policy.choose(t, pulls, means, random, memory or None) for _ in range(LIVE)], minlength=ARMS)
+        t, pulls, means, memory, variances = _played(policy, random)
+    state = (t, pulls, means, random, memory or None, variances)
+    live = np.bincount([policy.choose(*state) for _ in range(LIVE)], minlength=ARMS)
     problem = Uniform(low=[0.0] * ARMS, high=1.0)
     given: dict[str, Any] = {"pulls": pulls, "means": means, "memory": memory or None, "lanes": LANES}
+    given |= {"variances": variances} if policy.asks_variance else {}
     start = simulate(policy, problem, horizon=1, replications=SIMULATED, seed=2, **given)
     compiled = (start.pulls[0] - pulls).sum(axis=0)
     for arm in range(ARMS):

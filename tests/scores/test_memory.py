@@ -259,5 +259,5 @@ def test_memory_that_is_no_number() -> None:
 
 def test_catoni_cannot_start_from_means() -> None:
     policy = ra.BoltzmannGumbel(C=0.5, estimator="catoni")
-    with pytest.raises(ValueError, match=r"estimator='catoni'.*cannot start from pulls and means"):
+    with pytest.raises(ValueError, match=r"estimator=Catoni\(C=0\.5\).*cannot start from pulls and means"):
         ra.simulate(policy, ra.Bernoulli([0.5, 0.4]), horizon=9, pulls=[4, 4], means=[0.5, 0.4])

@@ -142,7 +142,7 @@ def test_a_sweep_is_drawn_against_its_parameter(tmp_path: Path) -> None:
     policies = [*map(ra.UCB, (2.0, 0.5, 1.0)), ra.Boltzmann(ra.inverse_log(0.25)), ra.BoltzmannGumbel(C=0.5)]
     result = ra.simulate(policies, ra.Bernoulli([0.5, 0.4]), horizon=50, replications=2, seed=1)
     curves = result.curves("C")
-    assert curves == {"UCB": [(0.5, 1), (1.0, 2), (2.0, 0)], "BoltzmannGumbel (location=0.5772, mean)": [(0.5, 4)]}
+    assert curves == {"UCB": [(0.5, 1), (1.0, 2), (2.0, 0)], "BoltzmannGumbel (location=0.5772)": [(0.5, 4)]}
     assert result.curves("c") == {"Boltzmann (inverse_log)": [(0.25, 3)]}
     assert result.plot(tmp_path / "sweep.svg", against="C").read_text().count("<svg") == 1
     assert result.summary()["temperature"].to_list() == [None, None, None, "inverse_log", None]
