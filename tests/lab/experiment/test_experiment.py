@@ -53,6 +53,11 @@ POLICIES = {
     'use = "UCB"\ngrid = { C = [1, 2.5] }': [ra.UCB(C=1.0), ra.UCB(C=2.5)],
     'use = "UCB"\nC = ["sqrt(4)", "2**-1"]': [ra.UCB(C=2.0), ra.UCB(C=0.5)],
     'use = "MOSS"\nhorizon = "horizon / 2"': [ra.MOSS(horizon=500)],
+    'use = "UCB"\nC = 1\nestimator = ["Mean(window=50)", "Catoni(C=2, discount=0.9)", "Mean"]': [
+        ra.UCB(C=1.0, estimator=ra.Mean(window=50)),
+        ra.UCB(C=1.0, estimator=ra.Catoni(C=2.0, discount=0.9)),
+        ra.UCB(C=1.0),
+    ],
     'use = "BoltzmannGumbel"\nC = 1\nestimator = ["mean", "catoni"]': [
         ra.BoltzmannGumbel(C=1.0),
         ra.BoltzmannGumbel(C=1.0, estimator="catoni"),
@@ -311,7 +316,7 @@ WRONG = {
     file(POLICY + "location = '1 +'"): "policies.bge.location: .* cannot be read",
     file(POLICY + "location = '__import__(\"os\")'"): "policies.bge.location: unknown name __import__",
     file(POLICY + "location = '1/0'"): "policies.bge.location: 1/0: division by zero",
-    file(POLICY + "estimator = 'median'"): "policies.bge.estimator: must be one of 'mean', 'catoni', got 'median'",
+    file(POLICY + "estimator = 'median'"): "policies.bge.estimator: unknown name median in 'median'; there are .*",
     file(POLICY + "grid = { C = [1, 2] }"): "policies.bge.grid.C: is given twice, also in policies.bge",
     file(POLICY + "grid = { location = 1 }"): "policies.bge.grid.location: must be a list",
     file(POLICY + "grid = 1"): "policies.bge.grid: must be a table",
