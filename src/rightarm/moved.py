@@ -45,7 +45,7 @@ MOVED = {
     "rightarm.policies.policy": "rightarm.scores.policy",
     "rightarm.policies.state": "rightarm.scores.inputs",
     "rightarm.policies.tracing": "rightarm.formula.tracing",
-    "rightarm.simulation.estimates": "rightarm.estimators.simulated",
+    "rightarm.simulation.estimates": "rightarm.estimators.compiled",
     "rightarm.simulation.random_problem": "rightarm.problems.random",
     "rightarm.simulation.streams": "rightarm.streams",
     "rightarm.simulation.types": "rightarm.types",

@@ -258,22 +258,22 @@ def test_an_option_is_not_computed_with() -> None:
     """It has no value in compiled code."""
 
     @ra.policy
-    def named(mean, *, estimator: Literal["mean", "catoni"] = "mean", C: float = 1.0):  # type: ignore[no-untyped-def]
-        return mean * (C if estimator == "mean" else 2 * C)
+    def named(mean, *, mode: Literal["up", "down"] = "up", C: float = 1.0):  # type: ignore[no-untyped-def]
+        return mean * (C if mode == "up" else 2 * C)
 
     @ra.policy
     def inside(mean, *, mode: Literal["up", "down"]):  # type: ignore[no-untyped-def]
         return (lambda x: x if mode == "up" else -x)(mean)
 
-    @ra.policy(explore=lambda arms, *, estimator: (0.1 if estimator == "mean" else 0.2) / arms)
-    def exploring(mean, *, estimator: Literal["mean", "catoni"] = "mean"):  # type: ignore[no-untyped-def]
+    @ra.policy(explore=lambda arms, *, mode: (0.1 if mode == "up" else 0.2) / arms)
+    def exploring(mean, *, mode: Literal["up", "down"] = "up"):  # type: ignore[no-untyped-def]
         return mean
 
-    with pytest.raises(TypeError, match="named computes with estimator, which must be a number for that, got 'mean'"):
+    with pytest.raises(TypeError, match="named computes with mode, which must be a number for that, got 'up'"):
         named()
     with pytest.raises(TypeError, match=r"inside computes with mode.*got 'up'"):
         inside("up")
-    with pytest.raises(TypeError, match="computes with estimator"):
+    with pytest.raises(TypeError, match="computes with mode"):
         ra.simulate(exploring(), ra.Bernoulli([0.5, 0.4]), horizon=10, replications=1)
 
 

@@ -76,7 +76,7 @@ class Estimator:
         dataclass(frozen=True, repr=False)(cls)
 
     def __post_init__(self) -> None:
-        hints = typing.get_type_hints(type(self), include_extras=True)
+        hints = typing.get_type_hints(type(self), localns=self._names(), include_extras=True)
         for each in dataclasses.fields(self):
             if each.name not in FORGETTING:
                 checked = Formula.check(each.name, getattr(self, each.name), hints[each.name])
@@ -88,6 +88,11 @@ class Estimator:
         if self.discount is not None and self.window is not None:
             raise ValueError(f"discount and window exclude each other, got {self.discount} and {self.window}")
         self._check_functions()
+
+    def _names(self) -> dict[str, Any]:
+        """What annotations may name that are kept as text: what its functions see, wherever the class was made."""
+        functions = [getattr(code, "function", code) for code in (self.learn, self.read, self.estimate)]
+        return {name: value for code in functions for name, value in getattr(code, "__globals__", {}).items()}
 
     def _check_functions(self) -> None:
         name = type(self).__name__

@@ -58,8 +58,9 @@ class Arms:
         if not isinstance(policy, Policy):
             hint = "; call it with its parameters first" if callable(policy) else ""
             raise TypeError(f"policy must be a policy such as UCB(C=0.5), got {policy!r}{hint}")
-        self.policy, self.discount, self.window = policy, discount, window
-        self.estimator = policy.estimator.forgetting(discount, window)
+        self.policy, self.estimator = policy, policy.estimator.forgetting(discount, window)
+        self.discount = None if discount is None else self.estimator.discount
+        self.window = None if window is None else self.estimator.window
         policy.check_forgetting(self.estimator)
         self.live, self.estimates = live_policy(policy), live_estimator(self.estimator)
         self.fading = self.estimator.discount or 1.0  # the factor by which all count less after a reward
@@ -254,7 +255,12 @@ class Arms:
             raise ValueError(f"told must be at most {MOST}, got {told}")
         table = self._table_from(state["table"], told, total)
         counts, means, spreads = table[0], table[1], table[4]
-        kept = self._kept_from(state, counts)
+        kept, pulls = (
+            self._kept_from(state, counts),
+            check_row("pulls", state.get("pulls", counts.tolist()), self.count),
+        )
+        if (pulls < 0).any():
+            raise ValueError(f"pulls must not be negative, got {pulls.tolist()}")
         recent = [self._told_from(one, told) for one in state["recent"]]
         by_arm = np.bincount([one.arm for one in recent], minlength=self.count)
         window = self.estimator.window
@@ -264,8 +270,7 @@ class Arms:
         self.told, self.total, self.recent = told, total, deque(recent)
         own, seen = self.kept[: self.count, 0], self.table[:, : self.count]
         own[:, [COUNT, SUM, LOST, SPREAD]], own[:, OWN:] = table[[0, 2, 3, 4]].T, kept
-        seen[PULLS] = check_row("pulls", state.get("pulls", counts.tolist()), self.count)
-        seen[MEAN], seen[MEMORY:] = means, table[5:]
+        seen[PULLS], seen[MEAN], seen[MEMORY:] = pulls, means, table[5:]
         seen[VARIANCE] = np.divide(spreads, counts, out=np.zeros(self.count), where=counts > 0)
 
     def _table_from(self, rows: Any, told: int, total: float) -> F64:
