@@ -6,6 +6,8 @@ import json
 import math
 import pickle
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -143,7 +145,7 @@ def test_addresses_of_the_laws_of_the_library_do_not_name_their_files(law: str) 
     assert getattr(ra.noise, law)().specification()["law"] == f"rightarm.noise:{law}"
 
 
-def test_a_law_travels_by_value() -> None:
+def test_a_law_travels_by_value_to_another_process(tmp_path: Path) -> None:
     """As from a notebook: the class stands in no module that could be imported."""
     namespace: dict[str, Any] = {"__name__": "nowhere", "np": np, "ra": ra}
     exec(
@@ -156,11 +158,22 @@ def test_a_law_travels_by_value() -> None:
         namespace,
     )
     law = namespace["Stretched"](by=3.0)
-    policy = pickle.loads(cloudpickle.dumps(ra.PerturbedMean(noise=law)))
-    assert repr(policy.noise) == "Stretched(by=3.0)"
-    np.testing.assert_array_equal(draws(policy.noise, WORDS), draws(law, WORDS))
+    (tmp_path / "law").write_bytes(cloudpickle.dumps(ra.PerturbedMean(noise=law)))
+    code = (
+        "import json, pickle, sys, numpy as np, rightarm as ra; from rightarm.noise.law import draws\n"
+        "policy = pickle.load(open(sys.argv[1], 'rb')); words = np.arange(0, 2**32, 99_999_989).astype(np.uint32)\n"
+        "again = type(policy.noise)(by=3.0)\n"
+        "chances = policy.probabilities(3, [1, 1], [0.0, 1.0]).tolist()\n"
+        "print(json.dumps([repr(policy.noise), again == policy.noise, draws(policy.noise, words).tolist(), chances]))"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "law")], check=True, capture_output=True, text=True
+    )
+    shown, equal, drawn, chances = json.loads(run.stdout)
+    assert (shown, equal) == ("Stretched(by=3.0)", True)
+    assert drawn == draws(law, np.arange(0, 2**32, 99_999_989).astype(np.uint32)).tolist()
     expected = ra.propensity.of_largest(Logistic(), [0.0, 1.0], [3.0, 3.0])
-    np.testing.assert_allclose(policy.probabilities(3, [1, 1], [0.0, 1.0]), expected, atol=1e-11)
+    np.testing.assert_allclose(chances, expected, atol=1e-11)
 
 
 # Laws as version 0.1.0 had them: a quantile function of 32 random bits, and cdf and sample as methods.

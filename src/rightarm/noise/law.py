@@ -108,6 +108,8 @@ class Law(ScoreLaw):
     symmetric: ClassVar[bool] = False
     """Whether −Z has the same law, so that a negative scale is as good as a positive one."""
 
+    __law_parameters__: ClassVar[dict[str, Any]]
+
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         hints, kind = self.parameters(), inspect.Parameter.POSITIONAL_OR_KEYWORD
         defaults = {name: getattr(type(self), name, inspect.Parameter.empty) for name in hints}
@@ -118,12 +120,17 @@ class Law(ScoreLaw):
             raise TypeError(f"{type(self).__name__}{signature}: {error}") from None
         bound.apply_defaults()
         for name, value in bound.arguments.items():
-            setattr(self, name, check_number(name, value, rule_of(_evaluated(hints[name], type(self)))))
+            setattr(self, name, check_number(name, value, rule_of(hints[name])))
 
     @classmethod
     def parameters(cls) -> dict[str, Any]:
-        """The annotated names of the class, with their annotations."""
-        return _parameters(cls)  # type: ignore[arg-type]
+        """The annotated names of the class, with their annotations.
+
+        Kept in the class: in another process that it is sent to, its module may not be there to look them up in.
+        """
+        if "__law_parameters__" not in vars(cls):
+            cls.__law_parameters__ = _parameters(cls)
+        return cls.__law_parameters__
 
     @property
     def values(self) -> dict[str, float]:
@@ -210,20 +217,13 @@ def _kernel(law: type) -> Kernel | None:
     return None
 
 
-@functools.cache
-def _parameters(law: type) -> dict[str, Any]:
+def _parameters(law: type[Law]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for base in reversed(law.__mro__[: law.__mro__.index(Law)]):
         found |= inspect.get_annotations(base)
-    return {name: hint for name, hint in found.items() if "ClassVar" not in str(hint)}
-
-
-def _evaluated(hint: Any, law: type[Law]) -> Any:
-    """An annotation, which is text in modules that postpone annotations, as an object."""
-    if not isinstance(hint, str):
-        return hint
-    module = vars(sys.modules.get(law.__module__, builtins))  # of a class that was sent here, it is not there
-    return eval(hint, {**module, **getattr(law.quantile, "__globals__", {})})
+    hints = {name: hint for name, hint in found.items() if "ClassVar" not in str(hint)}
+    names = {**vars(sys.modules.get(law.__module__, builtins)), **getattr(law.quantile, "__globals__", {})}
+    return {name: eval(hint, names) if isinstance(hint, str) else hint for name, hint in hints.items()}
 
 
 # Draws.
