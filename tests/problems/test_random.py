@@ -12,17 +12,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from rightarm.lab.archive import Archive
 from scipy import stats
 
 import naive
 import rightarm as ra
 from cases import cautious, restless
 from compiled import draws
+from rightarm.lab.experiment.cell import Cell
 from rightarm.noise import Gaussian
 from rightarm.problems.random import any_problem_from_specification
 from rightarm.simulation.engine import Run, Start
-from rightarm.simulation.jobs import Job
 
 SEED = 2**70 + 9
 
@@ -181,12 +180,12 @@ def test_the_best_arm_is_that_of_the_replication() -> None:
     assert set(np.argmax(result.means, axis=1)) == {0, 1, 2, 3}
 
 
-def test_an_archive_tells_random_problems_apart(tmp_path: Path) -> None:
-    start, fixed = Start((0,) * 10, (0.0,) * 10), ra.Bernoulli([0.5] * 10)
+def test_results_of_random_problems_are_told_apart() -> None:
+    fixed = ra.Bernoulli([0.5] * 10)
     other = ra.RandomProblem(ra.Bernoulli, mean=ra.Uniform(low=[0.0] * 10, high=0.5))
     problems = [RANDOM["bernoulli"], RANDOM["bernoulli"].corrupted(0, rounds=5), other, fixed]
-    paths = {Archive(tmp_path).path(Job(ra.UCB(1.0), each, start, 1, 0, 32, (10,), 32)) for each in problems}
-    assert len(paths) == 4
+    keys = {Cell(ra.UCB(1.0), each, 10, 32, seed=1, checkpoints=(10,)).key for each in problems}
+    assert len(keys) == 4
 
 
 # What it says of itself.

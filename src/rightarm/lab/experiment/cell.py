@@ -74,7 +74,7 @@ class Cell:
 
     def blocks(self) -> list[Job]:
         """The pieces: how they are cut depends on the cell alone, so that any machine continues another's work."""
-        size = WIDE if self.replications >= 2 * WIDE else NARROW
+        size = WIDE if self.replications >= WIDE else NARROW
         return [
             Job(self.policy, self.problem, self.start, self.seed, first, count, self.checkpoints, padded(count))
             for first in range(0, self.replications, size)
