@@ -40,7 +40,7 @@ def client_of(players: Crew) -> Any:
 
 def test_dask_gives_the_same_as_threads(players: Crew) -> None:
     kept, said = Kept(), list[Progress]()
-    assert run_cells(cells(), kept, players, said.append) == 15
+    assert run_cells(cells(), kept, players, said.append) == 10
     assert_same(kept, cells())
     assert (said[-1].done, said[-1].workers) == (5, 2)
 

@@ -27,7 +27,7 @@ from rightarm.simulation.jobs import Job
 def test_threads_give_what_blocks_give_alone() -> None:
     kept, said = Kept(), list[Progress]()
     with crew(2) as players:
-        assert run_cells(cells(), kept, players, said.append) == 15
+        assert run_cells(cells(), kept, players, said.append) == 10
         assert run_cells(cells(), kept, players) == 0
     assert_same(kept, cells())
     assert (said[-1].done, said[-1].cells, said[-1].share, said[-1].left) == (5, 5, 1.0, 0.0)
@@ -133,7 +133,7 @@ def test_another_error_of_a_worker_is_not_played_again() -> None:
     with crew(1) as players, pytest.raises(ChunkFailed, match="MemoryError: so much") as caught:
         run_chunks(players.make_executor, [Chunk(tuple(cell().blocks()))], call, _never, ahead=lambda: 1)
     assert len(calls) == 1
-    assert len(caught.value.jobs) == 3
+    assert len(caught.value.jobs) == 2
 
 
 def _out_of_memory(*jobs: Job) -> list[Timed]:
