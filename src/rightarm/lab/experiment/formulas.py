@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from rightarm.formula import Family, Formula, check_number, rule_of
-from rightarm.lab.experiment.catalogue import estimators, families, laws
 from rightarm.lab.experiment.errors import ExperimentError, a_table, blamed, inside, shown, suggestion, unknown
-from rightarm.lab.experiment.expressions import FUNCTIONS, Expression, as_policy, as_problem
+from rightarm.lab.experiment.expressions import FUNCTIONS, Expression, as_policy, as_problem, estimators, families, laws
 from rightarm.lab.experiment.modules import find, is_address
 from rightarm.lab.experiment.sweeps import Entries, Numbers, Sweep, Variant, rows
 from rightarm.noise import Law
