@@ -21,8 +21,9 @@ from rightarm.lab.results import PARTS, CellRecord
 from rightarm.lab.results.panels import against_of, curve_of, grouped, label_of, numbers_of, problem_of, varied_of
 from rightarm.lab.results.reading import OWN, Loaded, parts_of
 from rightarm.problems.random import any_problem_from_specification
-from rightarm.simulation.panels import Curve, Line, Panel, Style, final_against, styles_of
+from rightarm.simulation.panels import Line, Panel, Style, final_against, styles_of
 from rightarm.simulation.result import TITLES, distinct, told
+from rightarm.simulation.statistics import MeanCurve
 from rightarm.text import short
 from rightarm.types import F64, I64
 
@@ -111,7 +112,7 @@ class Played:
 
     cell: CellRecord
     label: str
-    curve: Curve
+    curve: MeanCurve
     replications: I64
     final: F64
     shares: F64

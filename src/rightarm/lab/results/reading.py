@@ -299,7 +299,7 @@ class CellResult:
 
     def curve(self, label: str = "") -> Curve:
         """Regret against the round."""
-        return Curve(label or self._named(), self.rounds.astype(float), self.regret)
+        return Curve.of(label or self._named(), self.rounds.astype(float), self.regret)
 
     def _named(self) -> str:
         return ", ".join(f"{name} {short(value)}" for name, value in self.record.names.items())
