@@ -45,6 +45,15 @@ def signed(value: float, digits: int = 4) -> str:
     return f"+{number(value, digits)}" if value > 0 else number(value, digits)
 
 
+def counted(count: int, what: str) -> str:
+    """How many there are of something.
+
+    >>> counted(1, "cell"), counted(2_000, "cell")
+    ('1 cell', '2,000 cells')
+    """
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
 def percent(share: float | None) -> str:
     """A share, `12.5%`."""
     return "–" if share is None or not math.isfinite(share) else f"{share:.1%}"

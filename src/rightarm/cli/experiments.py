@@ -13,7 +13,7 @@ import rightarm
 from rightarm.cli.options import Dask, Workers, picture, resumable, stop
 from rightarm.lab.paper import STUDIES
 from rightarm.lab.paper.finding import shipped
-from rightarm.text import table
+from rightarm.text import counted, table
 
 app = typer.Typer()
 PAPERS = [study.name for study in STUDIES]
@@ -157,6 +157,5 @@ def _show_plan(cells: Sequence[Any], folder: Path, workers: int | None) -> None:
     count = workers or available_cores()
     rounds = sum(job.rounds for _, job in missing)
     total = lab.duration(sum(seconds.values()) / count)
-    typer.echo(
-        f"{len(cells)} cells, {len(missing)} blocks and {rounds:,} rounds left: about {total} on {count} workers"
-    )
+    left_over = f"{len(cells)} cells, {len(missing)} blocks and {rounds:,} rounds left"
+    typer.echo(f"{left_over}: about {total} on {counted(count, 'worker')}")

@@ -306,8 +306,9 @@ def _written(key: str, expression: Expression, accept: Callable[[str, Any], Any]
             with blamed(key):
                 return accept(expression.text, expression.value(used))
         except ExperimentError as error:
-            told = "".join(f", {name} = {number!r}" for name, number in used.items())
-            raise ExperimentError(f"{error}; in {shown(expression.text)}{told}") from error
+            where = [] if expression.text in str(error) else [f"in {shown(expression.text)}"]
+            where += [f"{name} = {number!r}" for name, number in used.items()]
+            raise ExperimentError("; ".join([str(error), *([", ".join(where)] if where else [])])) from error
 
     if not mentions:
         return _fixed(make({}))

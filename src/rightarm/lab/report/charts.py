@@ -131,7 +131,7 @@ def _add_lines(chart: Chart, panel: Panel, styles: Mapping[str, Style], top: flo
 
 def _layout(panel: Panel) -> dict[str, Any]:
     whole = panel.x in (ROUND, "T")
-    x: dict[str, Any] = {"title": {"text": text(panel.x)}, "automargin": True, "tickformat": ",~g" if whole else "~g"}
+    x: dict[str, Any] = {"title": {"text": text(panel.x)}, "automargin": True, "tickformat": "~s" if whole else "~g"}
     values = [float(value) for curve in panel.curves for value in curve.x]
     if not whole and min(values, default=0) > 0:  # for when the axis is logarithmic; a script knows when that is
         chosen = ticks(values, most=8)
