@@ -9,8 +9,8 @@ import numpy as np
 
 from rightarm.formula import check_number
 from rightarm.live.arms import NEVER, Arms, Law, draw
-from rightarm.logs.rows import F64, I64
 from rightarm.scores.policy import Policy
+from rightarm.types import F64, I64
 
 Target = str | Policy | Mapping[Any, float]
 

@@ -18,12 +18,12 @@ from rightarm.extras import polars_for
 from rightarm.formula import check_count, check_number
 from rightarm.live import state as saved
 from rightarm.live import summary
-from rightarm.live.arms import I64
 from rightarm.live.fold import State
 from rightarm.live.ledger import Decision, Waiting
 from rightarm.logs.events import Event, answer_event, check_arm_name
 from rightarm.logs.writer import LogWriter
 from rightarm.scores.policy import Policy
+from rightarm.types import I64
 
 if TYPE_CHECKING:
     import polars

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from rightarm.formula import check_number, difference
-from rightarm.live.arms import I64, Arms, Law, draw
+from rightarm.live.arms import Arms, Law, draw
 from rightarm.live.ledger import Decision, Ledger, Waiting
 from rightarm.scores.policy import Policy
+from rightarm.types import I64
 
 
 class State:

@@ -43,19 +43,14 @@ def _any(text: str, made: Any) -> Any:
     return made
 
 
-def _kinds() -> tuple[Kind, Kind]:
-    problems = {**families(ProblemFamily), "RandomProblem": RandomProblem}
-    policies = {**families(PolicyFamily), **families(Family), **laws(), **estimators()}
-    return (
-        Kind("policy", PolicyFamily, families(PolicyFamily), policies, as_policy),
-        Kind("problem", ProblemFamily, problems, problems, as_problem),
-    )
-
-
-POLICY, PROBLEM = _kinds()
-POLICY_PART = Kind("formula", Family, {**families(Family), **laws(), **estimators()}, POLICY.names, _any)
-PROBLEM_PART = Kind("law", ProblemFamily, families(ProblemFamily), PROBLEM.names, _any)
-TAKEN = frozenset({"horizon", *FUNCTIONS, *POLICY.names, *PROBLEM.names})
+_PROBLEMS = {**families(ProblemFamily), "RandomProblem": RandomProblem}
+_PARTS = {**families(Family), **laws(), **estimators()}
+_POLICIES = {**families(PolicyFamily), **_PARTS}
+POLICY = Kind("policy", PolicyFamily, families(PolicyFamily), _POLICIES, as_policy)
+PROBLEM = Kind("problem", ProblemFamily, _PROBLEMS, _PROBLEMS, as_problem)
+POLICY_PART = Kind("formula", Family, _PARTS, _POLICIES, _any)
+PROBLEM_PART = Kind("law", ProblemFamily, families(ProblemFamily), _PROBLEMS, _any)
+TAKEN = frozenset({"horizon", *FUNCTIONS, *_POLICIES, *_PROBLEMS})
 
 
 @dataclass(frozen=True)
@@ -138,7 +133,7 @@ def a_number(key: str, name: str, value: Any) -> Sweep:
     """A number that may be anything but infinite."""
     with blamed(key, name):
         check_number(name, value)
-    return Sweep.of(Variant((), lambda numbers: value))
+    return Sweep.fixed(value)
 
 
 def _with_use(key: str, value: Any, example: str) -> Mapping[str, Any]:
@@ -188,7 +183,7 @@ def _of_found(key: str, use: str, found: Any, given: dict[str, Any], kind: Kind,
         raise unknown(key, name, value, "key", f"{use} takes no parameters; there is", ("use",))
     accept = _accepted(key, use, kind)
     accept(found)
-    return Sweep.of(Variant((), lambda numbers: found))
+    return Sweep.fixed(found)
 
 
 def _accepted(key: str, use: str, kind: Kind) -> Callable[[Any], Any]:
@@ -267,15 +262,11 @@ def _parameter(key: str, name: str, value: Any, *, family: Family, kind: Kind, c
     if isinstance(value, str) and typing.get_origin(annotation) is not typing.Literal:
         if is_address(value):
             found = _instance(context.find(key, value))
-            return _fixed(check(found() if isinstance(found, Family) and not found.parameters else found))
+            return Sweep.fixed(check(found() if isinstance(found, Family) and not found.parameters else found))
         return _written(key, context.expression(key, value, part), lambda text, made: check(made))
     if isinstance(value, int) and abs(value) > LARGEST:
         raise ExperimentError(f"{key}: must be finite, got {shown(value)}; {_allowed(family, annotation)}")
-    return _fixed(check(value))
-
-
-def _fixed(value: Any) -> Sweep:
-    return Sweep.of(Variant((), lambda numbers: value))
+    return Sweep.fixed(check(value))
 
 
 def _checked(key: str, name: str, family: Family, annotation: Any, value: Any) -> Any:
@@ -311,5 +302,5 @@ def _written(key: str, expression: Expression, accept: Callable[[str, Any], Any]
             raise ExperimentError("; ".join([str(error), *([", ".join(where)] if where else [])])) from error
 
     if not mentions:
-        return _fixed(make({}))
+        return Sweep.fixed(make({}))
     return Sweep.of(Variant((), make, mentions))

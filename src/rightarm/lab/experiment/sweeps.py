@@ -38,6 +38,11 @@ class Sweep:
         return Sweep(len(variants), lambda: variants, frozenset().union(*(each.mentions for each in variants)))
 
     @staticmethod
+    def fixed(value: Any) -> Sweep:
+        """Nothing is swept: it gives ``value``."""
+        return Sweep.of(Variant((), lambda numbers: value))
+
+    @staticmethod
     def one_after_another(sweeps: Sequence[Sweep]) -> Sweep:
         """The variants of all of them."""
         return Sweep(
@@ -124,9 +129,12 @@ def by_name(names: Iterable[str], sweeps: Sequence[Sweep]) -> Sweep:
 
 def rows(key: str, table: Mapping[str, Any], entries: Entries) -> Sweep:
     """Every combination of the sweeps of a table, as dictionaries."""
-    return Sweep.combined(
-        list(columns(key, table, entries).values()), lambda made: {n: v for each in made for n, v in each.items()}
-    )
+    return merged(columns(key, table, entries).values())
+
+
+def merged(sweeps: Iterable[Sweep]) -> Sweep:
+    """Every combination of sweeps that make dictionaries, each put together into one dictionary."""
+    return Sweep.combined(list(sweeps), lambda made: {name: value for each in made for name, value in each.items()})
 
 
 def _lists(
