@@ -108,7 +108,7 @@ def run(
     ] = None,
     workers: Workers = None,
     dask: Dask = None,
-    quick: Annotated[bool, typer.Option("--quick", help="The smaller version that the file has.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="The smaller version, if the file has one.")] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only show the cells and how long they should take.")
     ] = False,

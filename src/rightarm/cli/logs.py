@@ -27,8 +27,8 @@ ArmColumn = Annotated[str, typer.Option("--arm", help="The column of a table tha
 PropensityColumn = Annotated[str, typer.Option("--propensity", help="The column with the propensity.")]
 RewardColumn = Annotated[str, typer.Option("--reward", help="The column with the reward.")]
 RewardRange = Annotated[tuple[float, float], typer.Option("--range", help="The smallest and the largest reward.")]
-Missing = Annotated[float | None, typer.Option(help="The reward that counts where none came; else the row does not.")]
-Confidence = Annotated[float, typer.Option(help="Of the interval.")]
+Missing = Annotated[float | None, typer.Option(help="The reward of rows that have none; they are left out without it.")]
+Confidence = Annotated[float, typer.Option(help="The confidence of the interval.")]
 Floor = Annotated[float | None, typer.Option(help="A propensity that no arm of the log could fall below.")]
 
 

@@ -51,7 +51,7 @@ def _in_words(error: Exception) -> str:
 
 @contextlib.contextmanager
 def resumable() -> Iterator[None]:
-    """Work that Ctrl-C, or what a worker does, interrupts without loss."""
+    """Work that keeps what is finished: Ctrl-C, or a worker that fails, ends it with a line that says so."""
     from rightarm.lab.run import RunError
 
     try:
@@ -82,7 +82,10 @@ def picture(path: Path) -> Path:
     return path
 
 
-Replications = Annotated[int | None, whole("replications", 16, "Of every simulation; fewer than 16 tell nothing.")]
+Replications = Annotated[
+    int | None,
+    whole("replications", 16, "Of every cell, at least 16; the file's own unless given."),
+]
 Seed = Annotated[int, whole("seed", 0, "The seed.")]
 FilesSeed = Annotated[int | None, whole("seed", 0, "The seed; the file's own unless given.")]
 Workers = Annotated[int | None, whole("workers", 1, "Threads, or local Dask workers; one per core unless given.")]

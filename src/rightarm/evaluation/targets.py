@@ -1,4 +1,4 @@
-"""The policies that `evaluate` and `replay` can ask: fixed probabilities, or a policy of rightarm that learns."""
+"""What `evaluate` and `replay` can evaluate: fixed probabilities, or a policy of rightarm that learns."""
 
 from __future__ import annotations
 

@@ -155,7 +155,7 @@ class _Table:
 
 
 class _Reader:
-    """One file on its way to cells."""
+    """Reads one file: problems, policies and settings, and all combinations of them as cells."""
 
     def __init__(self, document: Mapping[str, Any], where: Path | None) -> None:
         self.document = document

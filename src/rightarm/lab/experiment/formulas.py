@@ -108,7 +108,7 @@ def problems(key: str, value: Any, context: Context) -> Sweep:
 
 
 def _corruptions(key: str, value: Any) -> dict[str, Sweep]:
-    """What corrupts a problem, by key: nothing, one table, or a list of them, all of which hold."""
+    """What corrupts a problem, by key: nothing, one table, or a list of them, all of which apply."""
     if value is None:
         return {}
     if not isinstance(value, list):

@@ -26,7 +26,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class Sweep:
-    """So many variants, not made before it is known that they are not too many."""
+    """A number of variants, which are made only when it is known that they are not too many."""
 
     count: int
     variants: Callable[[], Iterable[Variant]]
@@ -165,7 +165,7 @@ def _swept(key: str, name: str, values: list[Any], entries: Entries) -> Sweep:
 
 
 def _named(key: str, name: str, value: Any, index: int, entries: Entries) -> Sweep:
-    """One of several values: it says in its labels which."""
+    """One of several values; the labels say which."""
 
     def variants() -> Iterator[Variant]:
         for each in sweep.variants():

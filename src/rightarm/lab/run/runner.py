@@ -111,7 +111,7 @@ def run_cells(
 
 
 class _Work:
-    """What a run knows of itself."""
+    """A run under way: what is missing, what is with the workers, and how long the rest should take."""
 
     def __init__(
         self,
