@@ -58,7 +58,7 @@ from rightarm.problems import (
 )
 from rightarm.simulation import RandomProblem, Result, ResultsByProblem, simulate
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 moved.install()
 

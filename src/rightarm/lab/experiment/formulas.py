@@ -13,7 +13,7 @@ from typing import Any
 from rightarm.formula import Family, Formula, check_number, rule_of
 from rightarm.lab.experiment.catalogue import estimators, families, laws
 from rightarm.lab.experiment.errors import ExperimentError, a_table, blamed, inside, shown, suggestion, unknown
-from rightarm.lab.experiment.expressions import FUNCTIONS, Expression, as_policy, as_problem
+from rightarm.lab.experiment.expressions import FUNCTIONS, Expression, as_policy, as_problem, own_call
 from rightarm.lab.experiment.modules import find, is_address
 from rightarm.lab.experiment.sweeps import Entries, Numbers, Sweep, Variant, rows
 from rightarm.noise import Law
@@ -165,11 +165,13 @@ def _formula(key: str, table: Mapping[str, Any], kind: Kind, context: Context) -
                 f"own{suggestion(use, kind.known)}"
             )
         return _of_found(key, use, kind.known[use], given, kind, context)
-    if ":" in use:
+    call, named = own_call(use, functools.partial(context.find, own))
+    if ":" in call:
         raise ExperimentError(f"{own}: must be module:name, as in my_module:MyPolicy, got {shown(use)}")
     for name, value in given.items():
         raise ExperimentError(f"{inside(key, name)}: has no place beside an expression in use, got {shown(value)}")
-    return _written(own, context.expression(own, use, kind), kind.accept)
+    known = replace(kind, names={**kind.names, **named})
+    return _written(own, context.expression(own, call, known), kind.accept)
 
 
 def _instance(found: Any) -> Any:
