@@ -86,3 +86,24 @@ def test_experiments(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names = run("docs/experiments.md", 2)
     assert len(names["loaded"].frame) == 3 * (4 + 1 + 1)
     assert names["cell"].regret.shape[0] == 16
+
+
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_what_pages_point_to_is_there(page: Path) -> None:
+    """Links to files, and modules and folders that are named by their paths."""
+    text = page.read_text(encoding="utf-8")
+    links = [link for link in re.findall(r"\]\(([^)#]+)", text) if not link.startswith("http")]
+    assert [link for link in links if not (page.parent / link).exists()] == []
+    places = [ROOT, ROOT / "src", ROOT / "src" / "rightarm"]
+    named = re.findall(r"`([\w.]+/(?:[\w.]+/)*(?:\w+\.py)?)`", text)
+    assert [path for path in named if not any((place / path).exists() for place in places)] == []
+
+
+def test_the_map_of_the_tree_is_whole() -> None:
+    text, package = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), ROOT / "src" / "rightarm"
+    named = re.findall(r"^      (\w+(?:/|\.py))", text, re.MULTILINE)
+    assert {f"{path.parent.name}/" for path in package.glob("*/__init__.py")} <= set(named)
+    assert [name for name in named if not (package / name).exists()] == []
