@@ -6,6 +6,7 @@ VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2
 VENV := $(if $(filter file,$(origin PYTHON)),.venv,.venv-$(VERSION))
 BIN := $(VENV)/bin
 export RIGHTARM_CACHE_DIR ?= $(CURDIR)/.cache/compiled
+unexport PYTHONDONTWRITEBYTECODE  # tests start many processes, each of which would compile all modules again
 
 .PHONY: figure1 reproduce quick test test-slow check bench format clean
 
