@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 export RIGHTARM_CACHE_DIR ?= $(CURDIR)/.cache/compiled
 unexport PYTHONDONTWRITEBYTECODE  # tests start many processes, each of which would compile all modules again
 
-.PHONY: figure1 reproduce quick test test-slow check bench format clean
+.PHONY: figure1 reproduce quick test test-pythons test-slow check bench format clean
 
 figure1: $(VENV)/ready  ## the paper's Figure 1, into results/figure1
 	$(BIN)/rightarm reproduce figure1
@@ -21,6 +21,11 @@ quick: $(VENV)/ready  ## a smaller Figure 1 in half a minute, into results/figur
 
 test: check  ## all checks and tests but the slow ones
 	$(BIN)/pytest
+
+test-pythons:  ## all checks and tests on every other Python from 3.11 on that is installed
+	for version in $(filter-out $(VERSION),3.11 3.12 3.13 3.14); do \
+		if python$$version -c pass 2> /dev/null; then $(MAKE) test PYTHON=python$$version || exit 1; \
+		else echo "python$$version is not installed: not tested with it"; fi; done
 
 test-slow: $(VENV)/ready  ## the long ones: all 2^32 words of the noise, 10^10 draws, a million rounds; about ten minutes
 	$(BIN)/pytest -m slow
