@@ -22,9 +22,11 @@ quick: $(VENV)/ready  ## a smaller Figure 1 in half a minute, into results/figur
 test: check  ## all checks and tests but the slow ones
 	$(BIN)/pytest
 
-test-pythons:  ## all checks and tests on every other Python from 3.11 on that is installed
+test-pythons:  ## all checks and tests on every other Python from 3.11 on that is installed, pyenv's included
 	for version in $(filter-out $(VERSION),3.11 3.12 3.13 3.14); do \
-		if python$$version -c pass 2> /dev/null; then $(MAKE) test PYTHON=python$$version || exit 1; \
+		found=; for python in python$$version "$${PYENV_ROOT:-$$HOME/.pyenv}"/versions/$$version.*/bin/python$$version; do \
+			if [ -z "$$found" ] && "$$python" -c pass 2> /dev/null; then found=$$python; fi; done; \
+		if [ -n "$$found" ]; then $(MAKE) test PYTHON="$$found" || exit 1; \
 		else echo "python$$version is not installed: not tested with it"; fi; done
 
 test-slow: $(VENV)/ready  ## the long ones: all 2^32 words of the noise, 10^10 draws, a million rounds; about ten minutes
