@@ -92,7 +92,9 @@ def _check_live(policy: Policy, random: np.random.Generator) -> None:
             )
         decision, same = bandit.ask(), again.ask()
         _require(decision == same, f"{policy}: {decision} becomes {same} after a reload")
-        arm, reward = int(decision.arm), float(random.random() < 0.5)  # type: ignore[call-overload]
+        arm, reward = int(decision.arm), random.random()  # type: ignore[call-overload]
+        if not policy.asks_variance:  # variances are rounded, so that a tie of theirs here may be none live
+            reward = float(reward < 0.5)
         bandit.tell(decision, reward)
         pulls[arm] += 1
         totals[arm] += reward
