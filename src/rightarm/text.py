@@ -18,9 +18,9 @@ def terminal_width() -> int:
     return shutil.get_terminal_size().columns
 
 
-def wrapped(text: str, indent: str = "") -> str:
-    """Text in lines that fit into the terminal."""
-    return textwrap.fill(text, terminal_width(), initial_indent=indent, subsequent_indent=indent)
+def wrapped(text: str, indent: str = "", hanging: str = "") -> str:
+    """Text in lines that fit into the terminal; all but the first are indented by ``hanging`` besides."""
+    return textwrap.fill(text, terminal_width(), initial_indent=indent, subsequent_indent=indent + hanging)
 
 
 def number(value: float | None, digits: int = 4) -> str:

@@ -13,7 +13,9 @@ from rightarm.lab.paper import STUDIES
 from rightarm.lab.paper.finding import Study
 from rightarm.text import wrapped
 
-app = typer.Typer(no_args_is_help=True, help="Compute the paper's results again.")
+app = typer.Typer(
+    no_args_is_help=True, help="Compute the paper's results again. What was killed goes on when it is started again."
+)
 
 
 def _add(name: str, title: str, studies: Sequence[Study], help: str) -> None:
@@ -40,12 +42,12 @@ def _add(name: str, title: str, studies: Sequence[Study], help: str) -> None:
                 folder = whole if alone else whole / size.named(study.name)
                 done.append(lab.reproduce(study, folder, size, workers=workers, dask=dask, progress=True))
                 for line in [*(done[-1].statements if alone else []), done[-1].line]:
-                    typer.echo(wrapped(line))
+                    typer.echo(wrapped(line, hanging="  "))
         stem, made = whole / (name if alone else size.named(name)), f"rightarm reproduce {name}{size.options}"
         for path in lab.write(done, stem, title, made, quick):
             typer.echo(f"wrote {path}")
 
-    app.command(name, help=f"{help}. Killed and started again, it goes on.")(command)
+    app.command(name, help=f"{help}.")(command)
 
 
 for _study in STUDIES:
