@@ -37,10 +37,10 @@ def two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_run_and_run_again(two: Path) -> None:
     done = CliRunner().invoke(app, ["run", str(two), "--workers", "2"])
     assert done.exit_code == 0, done.output
-    assert "2 cells, 4 blocks of them played now\nwrote results/two" in done.output
+    assert "2 cells are complete; blocks of replications computed now: 4\nwrote results/two" in done.output
     assert "Two: cells 2/2, 100%, " in done.output
     again = CliRunner().invoke(app, ["run", str(two)])
-    assert "2 cells, 0 blocks of them played now" in again.output
+    assert "2 cells are complete; blocks of replications computed now: 0" in again.output
     loaded = ra.load("results/two")
     assert loaded.complete
     expected = ra.simulate(ra.UCB(C=0.5), ra.Bernoulli([0.6, 0.5]), horizon=200, replications=40, seed=0)
@@ -61,7 +61,7 @@ def test_the_papers_experiments_are_known_by_name(two: Path) -> None:
     assert "rounds left: about" in done.output
     unknown = CliRunner().invoke(app, ["run", "theorem1"], env={"COLUMNS": "400"})
     assert unknown.exit_code == 2
-    assert "theorem1: cannot be read" in unknown.output
+    assert "there is no file theorem1; the paper's experiments are" in unknown.output
 
 
 def test_from_python(two: Path) -> None:

@@ -48,7 +48,7 @@ def test_a_changed_file_computes_only_what_is_new(tmp_path: Path) -> None:
     assert "100 cells are complete; blocks of replications computed now: 100" in done.stdout
     file.write_text(small.replace('ucb = { use = "UCB", C = "C" }', 'ucb = { use = "UCB", C = 0.5 }'))
     done = subprocess.run(command(file, folder), capture_output=True, text=True, check=True)
-    assert "51 cells, 0 blocks of them played now" in done.stdout  # C = 0.5 is among those of before
+    assert "51 cells are complete; blocks of replications computed now: 0" in done.stdout  # C = 0.5 was there before
     file.write_text(small.replace("replications = 64", "replications = 96"))
     done = subprocess.run(command(file, folder), capture_output=True, text=True, check=True)
     assert "100 cells are complete; blocks of replications computed now: 100" in done.stdout
