@@ -12,13 +12,13 @@ scales. How is said in the files of `rightarm.noise`, one for each law.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rightarm.noise import Beta, Fixed, ScoreLaw
+from rightarm.types import F64
 
 __all__ = ["Beta", "check_arm", "log_of_one", "of_largest", "score_law"]
 
-F64 = NDArray[np.float64]
 FIXED = Fixed()
 
 

@@ -13,7 +13,7 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rightarm.estimators import Estimator
 from rightarm.estimators.compiled import MEAN, PULLS
@@ -21,10 +21,11 @@ from rightarm.live.arms import Arms
 from rightarm.live.bandit import Bandit
 from rightarm.policies import UCB, Policy, policy
 from rightarm.problems import Problem, Uniform, problem
+from rightarm.problems.moments import quadrature
 from rightarm.simulation import simulate
 from rightarm.simulation.engine import Run, Start
+from rightarm.types import F64
 
-F64 = NDArray[np.float64]
 ARMS, STATES, ROUNDS, REPLICATIONS, COMPILED_PULLS, CERTAIN = 5, 20, 300, 40, 64_000, 4.5
 LIVE_ROUNDS = 50
 LIVE, SIMULATED, LANES = 5_000, 20_480, 2_048  # first choices, in few and wide jobs
@@ -294,7 +295,7 @@ def check_problem(problem: Problem) -> None:
         _require(abs(z) < CERTAIN, f"{problem}: arm {arm} pays {compiled[arm]} compiled, {said}")
 
 
-def _check_second_moments(problem: Problem) -> NDArray[np.float64]:
+def _check_second_moments(problem: Problem) -> F64:
     """The second moments that the problem claims, those checked that can be integrated; 0 where it claims none."""
     if problem.family.second_moment is None:
         return np.zeros(problem.arms)
@@ -302,7 +303,7 @@ def _check_second_moments(problem: Problem) -> NDArray[np.float64]:
     _require(bool((claimed >= problem.means**2 * (1 - 1e-12)).all()), f"{problem}: a second moment below mean²")
     if not problem.inputs & {"t", "pulls"}:
         for arm in np.flatnonzero(np.isfinite(claimed)):
-            found, spread, certain = problem.quadrature(int(arm), power=2)
+            found, spread, certain = quadrature(problem, int(arm), power=2)
             _require(
                 not certain or abs(claimed[arm] - found) <= 1e-3 * spread + 1e-12 * found,
                 f"{problem}: arm {arm} has the second moment {found}, it is said to be {claimed[arm]}",
@@ -310,13 +311,13 @@ def _check_second_moments(problem: Problem) -> NDArray[np.float64]:
     return claimed
 
 
-def _compiled_means(problem: Problem) -> NDArray[np.float64]:
+def _compiled_means(problem: Problem) -> F64:
     """What the compiled problem pays on average, every arm being pulled in turn in every lane."""
     lanes, turns = 64, COMPILED_PULLS // 64
     start, end = Start((0,) * problem.arms, (0.0,) * problem.arms), np.array([turns * problem.arms])
     run = Run(in_turn(), problem, start, 1, 0, lanes, end)
     run.advance(int(end[0]))
-    paid: NDArray[np.float64] = run.known.total.sum(axis=1) / run.known.pulls.sum(axis=1)
+    paid: F64 = run.known.total.sum(axis=1) / run.known.pulls.sum(axis=1)
     return paid
 
 

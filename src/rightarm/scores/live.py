@@ -15,10 +15,11 @@ from rightarm.estimators.compiled import MEAN, MEMORY, PULLS, VARIANCE
 from rightarm.formula import Formula, define, program
 from rightarm.formula.compile import function
 from rightarm.propensity import score_law
-from rightarm.scores.inputs import F64
-from rightarm.scores.policy import Part, Policy
+from rightarm.scores.family import Part
+from rightarm.scores.policy import Policy
 from rightarm.scores.rules import FAR, FORGOTTEN, location_and_scale
 from rightarm.scores.simulated import PER_ROUND, check_formulas, common_of, put
+from rightarm.types import F64
 
 __all__ = ["MEAN", "MEMORY", "PULLS", "VARIANCE", "Live", "live_policy"]
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rightarm.formula import Formula, Program, define, program
 from rightarm.formula.compile import pointer
 from rightarm.scores.inputs import State, one_each
-from rightarm.scores.policy import PROBE_ROUND, Policy
+from rightarm.scores.policy import Policy
 from rightarm.scores.rules import FAR, location_and_scale
+from rightarm.scores.score import PROBE_ROUND
+from rightarm.types import F64
 
 PER_ROUND = frozenset({"t", "arms"})  # what is the same for all arms and replications of a round
 
@@ -131,7 +132,7 @@ def _check_arm_by_arm(policy: Policy) -> None:
     columns = {name: random.random(4) for name in policy.memory_names}
     inputs = State(PROBE_ROUND, pulls, means, columns, None, arms=4).inputs(z)
 
-    def values(formula: Formula, of: slice) -> NDArray[np.float64]:
+    def values(formula: Formula, of: slice) -> F64:
         own = {name: value[of] if np.ndim(value) else value for name, value in inputs.items()}
         return one_each(policy.family.name, formula.evaluate(own), means[of].shape)
 
@@ -175,7 +176,7 @@ class Compiled(NamedTuple):
     affine: Any
     explore: Any
     learn: Any
-    numbers: NDArray[np.float64]
+    numbers: F64
 
 
 def compiled_policy(policy: Policy) -> Compiled:

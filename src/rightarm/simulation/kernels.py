@@ -14,8 +14,8 @@ import numpy as np
 from rightarm.estimators.compiled import average, remember
 from rightarm.formula.compile import fma, jit
 from rightarm.formula.elementary import exp
-from rightarm.scores.policy import EARLY, LATE
 from rightarm.scores.rules import explored_or_chosen, goes_first
+from rightarm.scores.score import EARLY, LATE
 from rightarm.simulation.argmax import TIE, largest_affine, largest_clocked, largest_score
 from rightarm.simulation.state import (
     Bounds,
