@@ -190,7 +190,7 @@ def _for_numbers(ours: Any, theirs: Any) -> Callable[..., Any]:
 _made: dict[str, Any] = {}
 
 
-def pointer(subject: str, template: Callable[..., None], signature: str, **names: Callable[..., Any]) -> Any:
+def pointer(subject: str, template: Callable[..., None], signature: str, **names: Any) -> Any:
     """Compile ``template``, with ``names`` in place of its globals, to a C function that others reach by its address.
 
     ``subject`` is what an error speaks of.
@@ -201,7 +201,7 @@ def pointer(subject: str, template: Callable[..., None], signature: str, **names
     return _make("cfunc", subject, template, signature, names)
 
 
-def function(subject: str, template: Callable[..., Any], signature: str, **names: Callable[..., Any]) -> Any:
+def function(subject: str, template: Callable[..., Any], signature: str, **names: Any) -> Any:
     """The same, to be called from Python: an address would take longer to hand over than the work takes."""
     return _make("njit", subject, template, signature, names)
 

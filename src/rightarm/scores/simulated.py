@@ -32,6 +32,7 @@ LEARN = (
 )
 
 SCORE_ARGUMENTS = "t, pulls, mean, z, best, worst, arms, p, memory, top, bottom, k, lane"
+distance = 1.0  # stands in `affine_lanes` for the distance between its two readings
 LEARN_ARGUMENTS = "t, pulls, mean, reward, probability, arms, p, memory, k, lane, out"
 
 
@@ -79,7 +80,7 @@ def affine_lanes(
         n, m = pulls[lane], mean[lane]
         at_early = score(early, n, m, 0.0, 0.0, 0.0, arms, p, memory, memory, memory, 0, lane)
         at_late = score(late, n, m, z, 0.0, 0.0, arms, q, memory, memory, memory, 0, lane)
-        location[lane], scale[lane] = location_and_scale(at_early, at_late, distance())
+        location[lane], scale[lane] = location_and_scale(at_early, at_late, distance)
 
 
 def learn_lanes(
@@ -118,11 +119,6 @@ def put(value: float, out: Any, column: int, lane: int) -> float:
     """One value of `learn`; they are put one by one, because a loop over a tuple would not be vectorised."""
     out[column, lane] = value
     return 0.0
-
-
-def distance() -> float:
-    """Stands in `affine_lanes` for the distance between its two readings."""
-    raise NotImplementedError
 
 
 def _check_arm_by_arm(policy: Policy) -> None:
@@ -194,7 +190,7 @@ def compiled_policy(policy: Policy) -> Compiled:
     exploring = parts.expressions[1] if explored else "0.0"
     learning = "".join(f"put({lesson}, out, {column}, lane), " for column, lesson in enumerate(lessons))
     subject = f"the policy {policy.family.name}"
-    apart = define("distance", "", f"{FAR}" if policy.steady else "1.0", {})
+    apart = FAR if policy.steady else 1.0
     return Compiled(
         pointer(subject, score_block, SCORE, **_score(parts, "0.0" if policy.by_arm else scoring)),
         pointer(subject, affine_lanes, AFFINE, distance=apart, **_score(parts, scoring if policy.by_arm else "0.0")),
