@@ -200,7 +200,8 @@ def check_start(
     """The statistics from which ``policies`` start on ``problem``; nothing pulled yet unless given."""
     if (pulls is None) != (means is None):
         raise TypeError(f"pulls and means go together, got pulls={pulls!r} and means={means!r}")
-    counts, averages = check_statistics(*((np.zeros(problem.arms),) * 2 if pulls is None else (pulls, means)))
+    nothing = np.zeros(problem.arms)
+    counts, averages = check_statistics(nothing if pulls is None else pulls, nothing if means is None else means)
     if counts.size != problem.arms:
         raise ValueError(f"pulls must have one value for each of the {problem.arms} arms, got {counts.size}")
     columns = sorted({name for policy in policies for name in policy.columns})
