@@ -108,7 +108,7 @@ def forget_lanes(
     mean: Any,
     variance: Any,
 ) -> None:
-    """Leave out each lane's reward that has fallen out of the window, ``told`` rewards having come."""
+    """Leave out each lane's reward that has fallen out of the window; ``told`` is the number of rewards so far."""
     window = recent.shape[0] - 1
     if told <= window:
         return

@@ -1,4 +1,4 @@
-"""What an estimator is: who makes the two numbers that formulas see of an arm, `mean` and `pulls`, from its rewards."""
+"""What an estimator is: how an arm's rewards become the two numbers that formulas see of it, `mean` and `pulls`."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class Estimator:
         if not self.forgets and self.learn is None and self.estimate is not None:
             raise TypeError(f"{name} needs learn and read, or a window or discount, without which rewards pile up")
 
-    # What the rest of the library asks, in place of which estimator it is.
+    # What the rest of the library asks an estimator, so that it never asks for its class.
 
     @property
     def forgets(self) -> bool:

@@ -75,7 +75,7 @@ def shared(location: F64, scale: F64, chance: F64, all_arms: Callable[[F64, F64,
 
 @jit
 def nobody(location: F64, scale: F64, chance: F64) -> None:
-    """Stands for the probabilities of arms with noise where there are none."""
+    """Do nothing: without noise, no arm has a probability that must be integrated."""
 
 
 @jit

@@ -251,7 +251,7 @@ def fill(words: NDArray[u32], out: NDArray[f32]) -> None:
 
 
 def fill_by_share(words: NDArray[u32], out: NDArray[f32]) -> None:
-    """The same for a quantile function of u = (word + ½) / 2³²."""
+    """The template of a law whose quantile is a function of a share: u = (word + ½) / 2³²."""
     for i in range(words.size):
         out[i] = np.float32(quantile(parameters, (np.float64(words[i]) + 0.5) * PER_WORD))
 

@@ -68,13 +68,13 @@ def scale_of(first: float, second: float) -> float:
 
 @jit
 def same(x: float) -> float:
-    """Of an axis that is x itself, the point and the place."""
+    """x itself: both `point` and `place` of an axis on which t is x."""
     return x
 
 
 @jit
 def no_stretch(t: float) -> float:
-    """Of an axis that is x itself, the logarithm of dx/dt."""
+    """log dx/dt = 0, on an axis on which t is x."""
     return 0.0
 
 
@@ -251,7 +251,7 @@ def log_one(law: LogConcave, first: F64, second: F64, arm: int) -> float:
 
 @jit
 def log_one_with_scale(height: Any, peak: Any, mills: Any, log_cdf: Any, location: F64, scale: F64, arm: int) -> float:
-    """The same for a law with location and scale, whose density is smooth and largest at the location."""
+    """`log_one` of a law with location and scale, whose density is smooth and largest at the location."""
     axis = Axis(same, same, no_stretch, location_of, scale_of)
     law = LogConcave(location_of, scale_of, height, peak, mills, mills_anew, log_cdf, octaves, axis)
     return log_one(law, location - nearest(location, scale), scale, arm)

@@ -21,7 +21,7 @@ def moments(problem: Problem, name: str, closed: Callable[..., Any] | None, powe
     """A moment of every arm: ``closed`` of the parameters, or by quadrature where that is not given."""
     if closed is not None:
         values = {name: np.array(value) for name, value in problem.values.items()}
-        with np.errstate(over="ignore"):  # infinite is a value here, and whoever minds says so
+        with np.errstate(over="ignore"):  # an infinite moment is a value; `Problem.means` refuses it
             moments = np.broadcast_to(np.asarray(closed(**values), dtype=float), (problem.arms,)).copy()
     else:
         rows = list(zip(*problem.values.values(), strict=True))
@@ -34,7 +34,7 @@ def moments(problem: Problem, name: str, closed: Callable[..., Any] | None, powe
 
 
 def _by_quadrature(problem: Problem, name: str, arm: int, power: int) -> float:
-    """A moment of one arm, or an error that asks for it."""
+    """A moment of one arm; where it cannot be integrated, an error that asks for it in closed form."""
     family, argument = problem.family.name, f"@problem({name}=...)"
     if {"t", "pulls"} & problem.inputs:
         raise ValueError(f"{family} changes over time: give its {name.replace('_', ' ')} with {argument}")

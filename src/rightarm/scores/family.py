@@ -107,7 +107,7 @@ class PolicyFamily(Family):
             self._take_estimators()
 
     def _take_estimators(self) -> None:
-        """One parameter more, which the formula itself does not have."""
+        """Add the parameter ``estimator``, which the formula itself does not have."""
         estimator = inspect.Parameter("estimator", inspect.Parameter.KEYWORD_ONLY, default=MEAN)
         self.parameters = (*self.parameters, estimator)
         self._describe()
@@ -121,7 +121,7 @@ class PolicyFamily(Family):
         return {**super().defaults, "estimator": MEAN}
 
     def bind(self, *arguments: Any, **keywords: Any) -> dict[str, Any]:
-        """The parameters by name; an estimator may be called by its name, its parameters are then the policy's own."""
+        """The parameters by name; an estimator given by its name takes its own parameters from the policy's."""
         listed = any(parameter.name == "estimator" for parameter in self.parameters)
         more = {} if listed or "estimator" not in keywords else {"estimator": keywords.pop("estimator")}
         return self.resolved(super().bind(*arguments, **keywords) | more)

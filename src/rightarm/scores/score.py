@@ -31,7 +31,7 @@ class Score(Formula):
 
     def __init__(self, family: Family, values: Mapping[str, Any]) -> None:
         given = dict(values)
-        if given.get("estimator") == MEAN:  # what there is without saying so
+        if given.get("estimator") == MEAN:  # the default
             del given["estimator"]
         super().__init__(family, given)
         if "estimator" in given and not self.statistics:
@@ -48,14 +48,14 @@ class Score(Formula):
 
     @property
     def estimator(self) -> Estimator:
-        """Who makes the `mean` and the `pulls` that the formulas see from an arm's rewards."""
+        """What makes the `mean` and the `pulls` that the formulas see from an arm's rewards."""
         chosen: Estimator = self.values.get("estimator", MEAN)
         return chosen
 
     def check_forgetting(self, estimator: Estimator) -> None:
         """Raise if an estimator forgets and a column is not a sum of what each reward adds to it.
 
-        Of a sum alone a part can be taken away.
+        What a reward has added to a sum can be taken away again when the reward is forgotten.
         """
         if not estimator.forgets:
             return
@@ -193,7 +193,7 @@ class Score(Formula):
 
     @property
     def reference_arm(self) -> State:
-        """An arm pulled once with a reward of 0, of two arms, from whose score a clock is read."""
+        """The state of one arm of two that was pulled once, with a reward of 0: its score shows the clock."""
         return State(EARLY, np.ones(1), np.zeros(1), dict.fromkeys(self.columns, np.zeros(1)), np.zeros(1), arms=2)
 
     def line(self, state: State) -> tuple[F64, F64]:

@@ -112,7 +112,7 @@ class Run:
         self._check()
 
     def _check(self) -> None:
-        """Say that a reward or a score was not a number; the rounds look out for such scores."""
+        """Raise if a reward, a score or a remembered value was not a number, or exploration was no probability."""
         sums = self.known.total if self.uses.inline else self.estimates.kept[:, :, SUM]
         if not np.isfinite(sums).all():
             raise ValueError(f"a reward was not a finite number by round {self.round}")

@@ -150,7 +150,7 @@ def total_weight(location: F64, peak: F64, weight: F64) -> None:
 
 @jit
 def take_explored(t: int, words: U32, floors: F64, explored: F64, arm: I64, failed: I64) -> None:
-    """Explore where a uniform number falls below the sum of all floors: the arm in whose part of it it falls."""
+    """Explore where a uniform number falls below the sum of all floors; the floor that it falls in tells the arm."""
     for lane in range(arm.size):
         explored[lane] = 0.0
     sound = True
