@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from rightarm.lab.results import CellResult, Loaded, load
     from rightarm.lab.run import run
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 moved.install()
 

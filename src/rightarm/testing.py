@@ -74,21 +74,24 @@ def check_policy(policy: Policy) -> None:
 
 
 class _Past:
-    """Rewards of 0 and 1 of some arms, and what a policy knows of them by NumPy."""
+    """Rewards of some arms, and what a policy knows of them by NumPy."""
 
     def __init__(self, policy: Policy) -> None:
-        self.policy, self.pulls, self.totals = policy, np.zeros(ARMS), np.zeros(ARMS)
+        self.policy, self.pulls, self.totals, self.squares = policy, *np.zeros((3, ARMS))
         self.memory = {name: np.zeros(ARMS) for name in policy.columns}
 
     def state(self) -> tuple[int, F64, F64, dict[str, F64], F64]:
         """The next round, pulls, means, memory and variances."""
-        means = self.totals / np.maximum(self.pulls, 1)
-        return int(self.pulls.sum()) + 1, self.pulls, means, self.memory, means * (1 - means)
+        counts = np.maximum(self.pulls, 1)
+        means = self.totals / counts
+        variances = np.maximum(self.squares / counts - means**2, 0.0)
+        return int(self.pulls.sum()) + 1, self.pulls, means, self.memory, variances
 
     def take(self, arm: int, reward: float, probability: float) -> None:
         """Learn the reward of a decision that had this probability."""
         self.pulls[arm] += 1
         self.totals[arm] += reward
+        self.squares[arm] += reward**2
         after, pulls, means, memory, variances = self.state()
         before = {name: float(column[arm]) for name, column in memory.items()}
         known = (float(pulls[arm]), float(means[arm]), reward, before, ARMS, probability, float(variances[arm]))
@@ -111,7 +114,9 @@ def _check_live(policy: Policy, random: np.random.Generator) -> None:
             _require(np.allclose(expected, found, atol=1e-9), f"{policy}: probabilities differ: {stated}, {variances=}")
         decision, same = bandit.ask(), again.ask()
         _require(decision == same, f"{policy}: {decision} becomes {same} after a reload")
-        reward = float(random.random() < 0.5)
+        reward = random.random()
+        if not policy.asks_variance:  # variances are rounded, so that a tie of theirs here may be none live
+            reward = float(reward < 0.5)
         bandit.tell(decision, reward)
         past.take(int(decision.arm), reward, decision.propensity)  # type: ignore[call-overload]
 

@@ -215,7 +215,8 @@ class Law(ScoreLaw):
         """``value`` where a law is expected as a parameter."""
         if isinstance(value, cls):
             return value
-        raise TypeError(f"{name} must be a law of noise such as {KNOWN}, got {value!r}")
+        hint = "; call it with its parameters first" if isinstance(value, type) else ""
+        raise TypeError(f"{name} must be a law of noise such as {KNOWN}, got {value!r}{hint}")
 
     def specification(self) -> dict[str, Any]:
         """The law as plain data."""

@@ -89,10 +89,13 @@ class PolicyFamily(Family):
         extremes = [f"{end}_{name}" for name in named for end in ("best", "worst")]
         super().__init__(function, kind, columns=(*named, *extremes))
         if noise is not None and not isinstance(noise, Law):
-            raise TypeError(f"noise must be a law such as Gumbel() or Gaussian(), got {noise!r}")
+            hint = "; call it first" if isinstance(noise, type) else ""
+            raise TypeError(f"noise must be a law such as Gumbel() or Gaussian(), got {noise!r}{hint}")
         given = noise is not None or any(parameter.name == "noise" for parameter in self.parameters)
-        if ("z" in self.inputs) != given:
-            raise TypeError(f"{self.name}: the formula asks for z if and only if noise is given, got noise={noise!r}")
+        if "z" in self.inputs and not given:
+            raise TypeError(f"{self.name}: the formula asks for z, so noise is needed: @policy(noise=Gumbel()), say")
+        if given and "z" not in self.inputs:
+            raise TypeError(f"{self.name}: the formula does not ask for z, so noise has no use, got noise={noise!r}")
         for name in set(named) & {parameter.name for parameter in self.parameters}:
             raise ValueError(f"{self.name}: {name!r} is a parameter; choose another name for the column")
         self.noise, self.rising = noise, rising
