@@ -197,20 +197,22 @@ def test_other_code_on_the_worker_is_refused() -> None:
 # Deaths.
 
 
-def test_workers_are_killed(players: Crew) -> None:
-    kept, long = Kept(), [*cells(), cell(horizon=300_000, replications=256)]
-    client, killed = client_of(players), list[int]()
+def test_workers_are_killed() -> None:
+    """Workers of their own: the other tests need both of theirs at all times."""
+    kept, some, killed = Kept(), cells(), list[int]()
 
     def kill(progress: Progress) -> None:
-        if len(killed) < 2 and len(kept.found) > 4 * len(killed):
+        if len(killed) < 2 and len(kept.found) >= 4 * len(killed):
             alive = set(client.run(os.getpid, on_error="ignore").values()) - set(killed)
             for pid in list(alive)[:1]:
                 killed.append(pid)
                 os.kill(pid, signal.SIGKILL)
 
-    run_cells(long, kept, players, kill, pace=quick_pace())
+    with crew(2, "local") as players:
+        client = client_of(players)
+        run_cells(some, kept, players, kill, pace=quick_pace())
     assert len(set(killed)) == 2
-    assert_same(kept, long)
+    assert_same(kept, some)
 
 
 SCHEDULER = """
