@@ -7,7 +7,7 @@ VENV := $(if $(filter file,$(origin PYTHON)),.venv,.venv-$(VERSION))
 BIN := $(VENV)/bin
 export RIGHTARM_CACHE_DIR ?= $(CURDIR)/.cache/compiled
 
-.PHONY: figure1 reproduce quick test test-slow check bench format clean
+.PHONY: figure1 reproduce quick test test-slow stress check bench format clean
 
 figure1: $(VENV)/ready  ## the paper's Figure 1, into results/figure1
 	$(BIN)/rightarm reproduce figure1
@@ -23,6 +23,10 @@ test: check  ## all checks and tests but the slow ones
 
 test-slow: $(VENV)/ready  ## the long ones: all 2^32 words of the noise, 10^10 draws, a million rounds; about ten minutes
 	$(BIN)/pytest -m slow
+
+TIMES ?= 3
+stress: $(VENV)/ready  ## the tests in random order, TIMES times, while other work keeps the cores busy
+	$(BIN)/python tests/stress.py $(TIMES)
 
 check: $(VENV)/ready  ## style, types, layers
 	$(BIN)/ruff check .

@@ -232,6 +232,7 @@ def test_a_scheduler_that_dies_is_told_in_a_line(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     import dask
+    import distributed  # noqa: F401  # first, or leaving `config.set` would take away all settings that it brings
 
     monkeypatch.setattr(executors, "RECONNECT", 0.0)
     command = [sys.executable, "-c", SCHEDULER]
