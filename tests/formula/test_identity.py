@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import functools
 import gc
 import linecache
@@ -428,7 +430,12 @@ def test_threads_parse_side_by_side() -> None:
         except SystemError as error:
             failed.append(error)
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
+    def work_of_others() -> None:
+        for _ in range(10):
+            with contextlib.suppress(SystemError):
+                ast.parse(source)
+
+    threads = [threading.Thread(target=target) for target in (work, work, work, work_of_others)]
     for thread in threads:
         thread.start()
     for thread in threads:

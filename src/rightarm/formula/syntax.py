@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
 import hashlib
 import linecache
@@ -18,16 +19,21 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 LEFT_OUT = frozenset({"annotation", "ctx", "kind", "returns", "simple", "type_comment"})
 UNUSED = 10**6  # no file has so many lines
 
+ATTEMPTS = 10  # to parse while threads of other libraries parse too
+
 _parsing = threading.Lock()
 
 
 def parse(source: str) -> ast.Module:
-    """The tree of a source text, for one thread at a time.
+    """The tree of a source text, whatever other threads parse meanwhile.
 
     Python 3.11 counts the depth of all trees that its threads are building in one number, and raises a SystemError
-    where another thread has changed it.
+    where another thread has changed it. Ours wait for each other; others, such as Dask's, cannot be made to.
     """
     with _parsing:
+        for _ in range(ATTEMPTS - 1):
+            with contextlib.suppress(SystemError):
+                return ast.parse(source)
         return ast.parse(source)
 
 
