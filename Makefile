@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 export RIGHTARM_CACHE_DIR ?= $(CURDIR)/.cache/compiled
 unexport PYTHONDONTWRITEBYTECODE  # tests start many processes, each of which would compile all modules again
 
-.PHONY: figure1 reproduce quick test test-pythons test-slow check bench format clean
+.PHONY: figure1 reproduce quick test test-pythons test-slow stress check bench format clean
 
 figure1: $(VENV)/ready  ## the paper's Figure 1, into results/figure1
 	$(BIN)/rightarm reproduce figure1
@@ -31,6 +31,10 @@ test-pythons:  ## all checks and tests on every other Python from 3.11 on that i
 
 test-slow: $(VENV)/ready  ## the long ones: all 2^32 words of the noise, 10^10 draws, a million rounds; about ten minutes
 	$(BIN)/pytest -m slow
+
+TIMES ?= 3
+stress: $(VENV)/ready  ## the tests in random order, TIMES times, while other work keeps the cores busy
+	$(BIN)/python tests/stress.py $(TIMES)
 
 check: $(VENV)/ready  ## style, types, layers
 	$(BIN)/ruff check .

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import functools
+import gc
 import linecache
 import subprocess
 import sys
 import textwrap
+import threading
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +24,7 @@ from rightarm.formula import Family, difference, from_specification
 from rightarm.formula.compile import Kernel, elementwise, jit
 from rightarm.formula.former import FORMER
 from rightarm.formula.identity import identity
+from rightarm.formula.syntax import parse
 from rightarm.problems.problem import ProblemFamily
 from rightarm.scores.policy import PolicyFamily
 
@@ -398,3 +403,41 @@ def test_where_python_is_called_with_a_command(tmp_path: Path) -> None:
     assert printed.stdout.startswith("tree:")
     command = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert command.stdout.startswith("tree:" if sys.version_info >= (3, 13) else "bytecode:")
+
+
+@pytest.fixture
+def eager_switching() -> Iterator[None]:
+    """Threads change places as often as they can, also while a tree is built, as in a Dask worker."""
+    interval, thresholds, nothing = sys.getswitchinterval(), gc.get_threshold(), lambda phase, info: None
+    sys.setswitchinterval(1e-6)
+    gc.callbacks.append(nothing)
+    gc.set_threshold(50)
+    yield
+    gc.set_threshold(*thresholds)
+    gc.callbacks.remove(nothing)
+    sys.setswitchinterval(interval)
+
+
+@pytest.mark.usefixtures("eager_switching")
+def test_threads_parse_side_by_side() -> None:
+    source = Path(__file__).read_text(encoding="utf-8")
+    failed: list[SystemError] = []
+
+    def work() -> None:
+        try:
+            for _ in range(10):
+                parse(source)
+        except SystemError as error:
+            failed.append(error)
+
+    def work_of_others() -> None:
+        for _ in range(10):
+            with contextlib.suppress(SystemError):
+                ast.parse(source)
+
+    threads = [threading.Thread(target=target) for target in (work, work, work, work_of_others)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed

@@ -141,22 +141,35 @@ def test_a_policy_of_ones_own_that_no_module_has_must_be_given() -> None:
 # JSON that is corrupt or hostile.
 
 
-def sample(policy: ra.Policy, **settings: Any) -> Any:
-    """A small state with something in every field."""
+SAMPLES: dict[str, tuple[ra.Policy, dict[str, Any]]] = {  # a policy, and what else the bandit is given
+    "window": (BGE, {"window": 5, "floor": 0.1}),
+    "memory": (ra.EXP3(gamma=0.2), {}),
+    "memory in a window": (ra.EXP3(gamma=0.2), {"window": 5}),
+    "discount": (BGE, {"discount": 0.5}),
+    "catoni": (CATONI, {}),
+    "schedule": (ra.Boltzmann(ra.inverse_log(0.5)), {}),
+    "noise": (ra.PerturbedMean(ra.noise.Gaussian(), scale=0.5), {}),
+}
+KEYS = ["format", "version", "policy", "floor", "discount", "window", "arms", "active", "state", "next_id", "last"]
+KEYS += ["events", "statistics", "pending", "answered", "random"]
+
+
+@functools.cache
+def sample_text(name: str) -> str:
+    """A small state with something in every field; made when a test asks for it, since it has to be compiled."""
+    policy, settings = SAMPLES[name]
     bandit = ra.Bandit(["a", ("b", 1)], policy, seed=1, clock=Clock(), **settings)
     lived(bandit, np.random.default_rng(7), 14, [])
-    return json.loads(bandit.to_json())
+    return bandit.to_json()
 
 
-SAMPLES: dict[str, Any] = {
-    "window": sample(BGE, window=5, floor=0.1),
-    "memory": sample(ra.EXP3(gamma=0.2)),
-    "memory in a window": sample(ra.EXP3(gamma=0.2), window=5),
-    "discount": sample(BGE, discount=0.5),
-    "catoni": sample(CATONI),
-    "schedule": sample(ra.Boltzmann(ra.inverse_log(0.5))),
-    "noise": sample(ra.PerturbedMean(ra.noise.Gaussian(), scale=0.5)),
-}
+def sample(name: str) -> Any:
+    return json.loads(sample_text(name))
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_the_keys_of_a_state_are_known(name: str) -> None:
+    assert list(sample(name)) == KEYS
 
 
 def deep(levels: int, opening: str, closing: str) -> str:
@@ -218,7 +231,7 @@ def put(state: dict[str, Any], row: int, values: list[float]) -> None:
 
 @pytest.mark.parametrize(("change", "message"), WORDS.values(), ids=WORDS)
 def test_what_is_wrong_with_a_state_is_said(change: Callable[[Any], Any], message: str) -> None:
-    state = json.loads(json.dumps(SAMPLES["window"]))
+    state = sample("window")
     assert ra.Bandit.from_json(json.dumps(state)).ask().id == 15  # it was right before
     change(state)
     with pytest.raises(ValueError, match=message):
@@ -247,7 +260,7 @@ def test_texts_that_are_no_state_are_value_errors(text: Any) -> None:
 
 
 def test_deep_nesting_inside_a_state_is_a_value_error() -> None:
-    text = json.dumps(SAMPLES["window"])
+    text = json.dumps(sample("window"))
     wrapped = '{"formula": "rightarm:UCB", "parameters": {"C": ' * 300 + "1" + "}}" * 300
     for old, new in (('"a"', deep(300, '{"tuple": [', "]}")), ('"C": 0.5', f'"C": {wrapped}')):
         assert old in text
@@ -268,8 +281,8 @@ def trap(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 HOSTILE: dict[str, Callable[[str], Any]] = {
     "a formula": lambda trap: {"formula": f"{trap}:x", "code": "0", "parameters": {}},
     "a law": lambda trap: {"law": f"{trap}:x"},
-    "a parameter": lambda trap: SAMPLES["window"]["policy"] | {"parameters": {"C": {"formula": f"{trap}:x"}}},
-    "a parameter's law": lambda trap: SAMPLES["window"]["policy"] | {"parameters": {"C": {"law": f"{trap}:x"}}},
+    "a parameter": lambda trap: sample("window")["policy"] | {"parameters": {"C": {"formula": f"{trap}:x"}}},
+    "a parameter's law": lambda trap: sample("window")["policy"] | {"parameters": {"C": {"law": f"{trap}:x"}}},
     "a function that does harm": lambda trap: {"formula": "os:system", "code": "0", "parameters": {"command": "true"}},
     "a class": lambda trap: {"law": "subprocess:Popen"},
     "a name in a name": lambda trap: {"formula": "rightarm.policies.ucb:UCB.__init__", "code": "0", "parameters": {}},
@@ -281,18 +294,18 @@ HOSTILE: dict[str, Callable[[str], Any]] = {
 @pytest.mark.parametrize("hostile", HOSTILE.values(), ids=HOSTILE)
 def test_text_never_imports_or_calls_anything(hostile: Callable[[str], Any], trap: str) -> None:
     with pytest.raises(ValueError, match=r"\w"):
-        ra.Bandit.from_json(json.dumps(SAMPLES["window"] | {"policy": hostile(trap)}))
+        ra.Bandit.from_json(json.dumps(sample("window") | {"policy": hostile(trap)}))
 
 
 @pytest.mark.parametrize("place", ["policy", "parameter"])
 def test_a_law_beside_a_formula_imports_nothing(place: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / f"rightarm_law_{place}.py").write_text("x = 1\n")
     monkeypatch.syspath_prepend(tmp_path)
-    policy = SAMPLES["window"]["policy"]
+    policy = sample("window")["policy"]
     both = policy | {"law": f"rightarm_law_{place}:x"}
     wrong = both if place == "policy" else policy | {"parameters": {"C": both}}
     with pytest.raises(ValueError, match=r"\w"):
-        ra.Bandit.from_json(json.dumps(SAMPLES["window"] | {"policy": wrong}))
+        ra.Bandit.from_json(json.dumps(sample("window") | {"policy": wrong}))
     imported = f"rightarm_law_{place}" in sys.modules
     assert not imported
 
@@ -358,12 +371,7 @@ def works(bandit: ra.Bandit) -> None:
     ra.Bandit.from_json(bandit.to_json())
 
 
-FUZZED = [
-    (name, key)
-    for name, state in SAMPLES.items()
-    for key in state
-    if name == "window" or key in ("statistics", "policy")
-]
+FUZZED = [(name, key) for name in SAMPLES for key in KEYS if name == "window" or key in ("statistics", "policy")]
 EXTREME = (1e-320, 1e200, 1e308)  # of a policy's parameters: see the test of these below
 
 
@@ -376,9 +384,9 @@ def compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("compiled_once")
 @pytest.mark.parametrize(("name", "key"), FUZZED)
 def test_a_state_with_one_thing_changed_is_refused_or_works(name: str, key: str) -> None:
-    wrong = []
-    for path in [(key,), *places(SAMPLES[name][key], (key,))]:
-        for state, what in changed(SAMPLES[name], path):
+    right, wrong = sample(name), []
+    for path in [(key,), *places(right[key], (key,))]:
+        for state, what in changed(right, path):
             if key == "policy" and what.endswith(tuple(f" = {value!r}" for value in EXTREME)):
                 continue
             try:

@@ -156,9 +156,8 @@ def live_counts(policy: ra.Policy, t: int, pulls: list[int], means: list[float],
 def simulated_counts(policy: ra.Policy, t: int, pulls: list[int], means: list[float], size: int) -> Any:
     """First choices of many replications that start from the state; t is the round after its pulls."""
     assert t == sum(pulls) + 1
-    result = ra.simulate(
-        policy, ra.Deterministic(means), horizon=1, replications=size, seed=1, pulls=pulls, means=means
-    )
+    known: Any = {"pulls": pulls, "means": means}
+    result = ra.simulate(policy, ra.Deterministic(means), horizon=1, replications=size, seed=1, lanes=2_048, **known)
     return (result.pulls[0] - pulls).sum(axis=0)
 
 

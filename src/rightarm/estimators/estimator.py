@@ -1,4 +1,4 @@
-"""What an estimator is: who makes the two numbers that formulas see of an arm, `mean` and `pulls`, from its rewards."""
+"""What an estimator is: how an arm's rewards become the two numbers that formulas see of it, `mean` and `pulls`."""
 
 from __future__ import annotations
 
@@ -108,7 +108,6 @@ class Estimator:
             raise TypeError(f"{name} cannot forget: it has no function `estimate` of the rewards that count")
         if not self.forgets and self.learn is None and self.estimate is not None:
             raise TypeError(f"{name} needs learn and read, or a window or discount, without which rewards pile up")
-
         self._check_length()
 
     def _missing(self) -> str:
@@ -129,7 +128,7 @@ class Estimator:
                 f"{name}: KEEPS is {self.KEEPS}, but learn or read use more values of an arm: {error}"
             ) from error
 
-    # What the rest of the library asks, in place of which estimator it is.
+    # What the rest of the library asks an estimator, so that it never asks for its class.
 
     @property
     def forgets(self) -> bool:

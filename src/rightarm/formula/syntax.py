@@ -1,11 +1,13 @@
-"""Source code as what it says: syntax trees without words and layout, the same text on every Python."""
+"""Source code reduced to what it computes: syntax trees without docstrings and layout, as text for every Python."""
 
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
 import hashlib
 import linecache
+import threading
 import types
 from collections.abc import Iterable
 from pathlib import Path
@@ -16,6 +18,23 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 # what the tree says anyway. (`ast.dump` would not do: which fields it writes changes from Python to Python.)
 LEFT_OUT = frozenset({"annotation", "ctx", "kind", "returns", "simple", "type_comment"})
 UNUSED = 10**6  # no file has so many lines
+
+ATTEMPTS = 10  # to parse while threads of other libraries parse too
+
+_parsing = threading.Lock()
+
+
+def parse(source: str) -> ast.Module:
+    """The tree of a source text, whatever other threads parse meanwhile.
+
+    Python 3.11 counts the depth of all trees that its threads are building in one number, and raises a SystemError
+    where another thread has changed it. Ours wait for each other; others, such as Dask's, cannot be made to.
+    """
+    with _parsing:
+        for _ in range(ATTEMPTS - 1):
+            with contextlib.suppress(SystemError):
+                return ast.parse(source)
+        return ast.parse(source)
 
 
 def canonical(node: object, without: frozenset[str] = LEFT_OUT) -> str:
@@ -48,7 +67,7 @@ def sources_hash(paths: Iterable[Path]) -> str:
     counted = LEFT_OUT - {"annotation"}
     digest = hashlib.sha256()
     for path in sorted(paths):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        tree = parse(path.read_text(encoding="utf-8"))
         digest.update(f"{path.name} {canonical(tree, counted)}\n".encode())
     return digest.hexdigest()[:16]
 
@@ -79,7 +98,7 @@ def _functions(source: str, path: str) -> tuple[tuple[types.CodeType, Function],
     with numbers in place of the lambdas' lines, which the code objects then have, in the same order as before.
     """
     try:
-        tree = ast.parse(source)
+        tree = parse(source)
         codes = _codes(compile(tree, path, "exec", dont_inherit=True))
     except (SyntaxError, ValueError):
         return ()

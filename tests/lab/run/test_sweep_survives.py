@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -35,9 +35,23 @@ C = [GRID]
 EXECUTORS: tuple[list[str], ...] = ([], ["--dask", "local"])
 
 
+SAYING = """
+from rightarm.cli import main
+from rightarm.lab.results import Results
+
+put = Results.put
+
+def put_and_say(results, pieces):
+    put(results, pieces)
+    print("kept", flush=True)
+
+Results.put = put_and_say
+main()
+"""  # the command line, which also says of every part that it was kept
+
+
 def command(file: Path, folder: Path, *options: str) -> list[str]:
-    start = [sys.executable, "-c", "from rightarm.cli import main; main()", "run", str(file)]
-    return [*start, "--output", str(folder), "--workers", "2", *options]
+    return [sys.executable, "-c", SAYING, "run", str(file), "--output", str(folder), "--workers", "2", *options]
 
 
 def test_a_changed_file_computes_only_what_is_new(tmp_path: Path) -> None:
@@ -54,10 +68,6 @@ def test_a_changed_file_computes_only_what_is_new(tmp_path: Path) -> None:
     assert "100 cells are complete; blocks of replications computed now: 100" in done.stdout
 
 
-def kept_in(folder: Path) -> int:
-    return len(list(folder.glob("parts/*.parquet")))
-
-
 @pytest.mark.slow
 def test_a_sweep_killed_and_moved_between_executors_is_the_same(tmp_path: Path) -> None:
     """Each attempt is killed when it has kept some more parts, however fast the machine is."""
@@ -65,15 +75,17 @@ def test_a_sweep_killed_and_moved_between_executors_is_the_same(tmp_path: Path) 
     file.write_text(SWEEP.replace("2_000", "40_000"))
     subprocess.run(command(file, tmp_path / "whole"), capture_output=True, check=True)
     for attempt in range(6):
-        wanted = kept_in(folder) + seeded.randrange(1, 6)
-        run = subprocess.Popen(
-            command(file, folder, *EXECUTORS[attempt % 2]), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        while run.poll() is None and kept_in(folder) < wanted:
-            time.sleep(0.02)
-        cut += run.poll() is None
-        run.kill()
-        run.wait()
+        with subprocess.Popen(
+            command(file, folder, *EXECUTORS[attempt % 2]),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        ) as run:
+            assert run.stdout is not None
+            kept = (line for line in run.stdout if line == "kept\n")
+            wanted = seeded.randrange(1, 6)
+            cut += len(list(itertools.islice(kept, wanted))) == wanted
+            run.kill()
     subprocess.run(command(file, folder, "--dask", "local"), capture_output=True, check=True)
     assert cut >= 2  # or nothing was shown
     whole, again = ra.load(tmp_path / "whole"), ra.load(folder)
