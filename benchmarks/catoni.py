@@ -45,7 +45,7 @@ def catoni_rounds(learn: Any, arm: Any, reward: F64, C: F64, kept: F64, pulls: F
 
 @jit
 def mean_rounds(arm: Any, reward: F64, pulls: F64, pulled: F64, lost: F64, total: F64, mean: F64, new: F64) -> None:
-    """The same with plain means; the count of pulls, which a summary has itself, is part of it."""
+    """Rounds of the simulator that only learn, by plain means; counting pulls is included."""
     for t in range(arm.shape[0]):
         count_pull(arm[t], pulls, pulled)
         average(arm[t], pulled[0], reward[t], total, lost, mean, new)
@@ -63,7 +63,7 @@ def streaming(values: F64, C: float, kept: F64) -> float:
 
 @jit
 def naive(values: F64, C: float) -> float:
-    """The same as the paper prints it: the whole sum anew after every value."""
+    """One stream, with the whole sum of the paper computed anew after every value."""
     checksum = 0.0
     for i in range(values.size):
         beta, total = C / math.sqrt(i + 1), 0.0

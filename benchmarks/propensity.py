@@ -67,7 +67,7 @@ def law_row(law: Law | Beta, state: State) -> list[str]:
 
 
 def policy_row() -> list[str]:
-    """The same through the policy, its formula and its checks."""
+    """CPU microseconds of `policy.probabilities`: the formula and its checks included."""
     call = ra.BoltzmannGumbel(C=0.5).probabilities
     cells = [microseconds(functools.partial(call, 10**9, *late(arms))) for arms in ARMS]
     return ["BoltzmannGumbel.probabilities, late", *(f"{cell:,.1f}" for cell in cells)]

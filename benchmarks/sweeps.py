@@ -1,4 +1,4 @@
-"""The same sweep by threads and by Dask workers: `python -m benchmarks.sweeps [SECONDS]`, seconds of one thread."""
+"""One sweep by threads and by Dask workers: `python -m benchmarks.sweeps [SECONDS]`, its length on one thread."""
 
 from __future__ import annotations
 

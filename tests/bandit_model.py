@@ -96,7 +96,7 @@ class Model:
         return math.fsum(weight * (reward - mean) ** 2 for reward, _, weight in self.rewards(arm))
 
     def half_widths(self) -> dict[Hashable, float]:
-        """Of the intervals: an arm's variance leans on that of all arms by the weight of one reward."""
+        """Of the intervals: an arm's variance is shrunk towards the pooled one, with the weight of one reward."""
         pulls = {arm: self.pulls(arm) for arm in self.arms}
         free = {arm: max(n - 1, 0.0) for arm, n in pulls.items()}
         spreads = {arm: self.spread(arm) for arm in self.arms}

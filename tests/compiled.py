@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 from naive import F64, I64
 from rightarm.noise import Law, compiled_law
-from rightarm.problems.problem import Problem, compiled_reward
-from rightarm.scores.policy import EARLY, LATE, Policy
+from rightarm.problems import Problem
+from rightarm.scores.policy import Policy
+from rightarm.scores.score import EARLY, LATE
 from rightarm.scores.simulated import compiled_policy
+from rightarm.simulation.rewards import compiled_reward
 
 F32 = NDArray[np.float32]
 U32 = NDArray[np.uint32]

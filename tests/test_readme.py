@@ -1,7 +1,8 @@
-"""The README's own code runs, with fewer rounds."""
+"""The code in the README and in the pages of docs/ runs, with fewer rounds."""
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -9,17 +10,100 @@ from typing import Any
 import numpy as np
 import pytest
 
-README = Path(__file__).parent.parent / "README.md"
+from rightarm.lab.experiment import read_experiment
+
+ROOT = Path(__file__).parent.parent
+CAUTIOUS = """
+import numpy as np
+import rightarm as ra
 
 
-def test_code_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@ra.policy(noise=ra.noise.Gumbel())
+def cautious(pulls, mean, z, *, C: float = 1.0):
+    return mean + C / np.sqrt(pulls) * z
+"""
+
+
+def blocks(page: str, language: str) -> list[str]:
+    found = re.findall(rf"```{language}\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), flags=re.DOTALL)
+    return [re.sub(r"1_?000_000|100_000", "1_000", block) for block in found]
+
+
+def run(page: str, count: int) -> dict[str, Any]:
+    """All blocks of a page, one after the other; what they define."""
+    codes = blocks(page, "python")
+    assert len(codes) == count
+    namespace: dict[str, Any] = {"__name__": "page"}
+    for code in codes:
+        exec(compile(code, page, "exec", dont_inherit=True), namespace)
+    return namespace
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), flags=re.DOTALL)
-    assert len(blocks) == 8
-    namespace: dict[str, Any] = {"__name__": "readme"}
-    for block in blocks:
-        exec(re.sub(r"1_?000_000|100_000", "1_000", block), namespace)
-    assert namespace["result"].regret.shape[:2] == (3, 64)
-    assert (tmp_path / "regret.png").stat().st_size > 10_000
-    loaded = namespace["ra"].Result.load(tmp_path / "regret.parquet")
-    assert np.array_equal(loaded.repeat().regret, namespace["result"].regret)
+    return tmp_path
+
+
+def test_readme(folder: Path) -> None:
+    names = run("README.md", 4)
+    assert names["result"].regret.shape[:2] == (3, 64)
+    assert (folder / "regret.png").stat().st_size > 10_000
+    loaded = names["ra"].Result.load(folder / "regret.parquet")
+    assert np.array_equal(loaded.repeat().regret, names["result"].regret)
+
+
+def test_experiment_of_the_readme(folder: Path) -> None:
+    (file,) = blocks("README.md", "toml")
+    (folder / "gaps.toml").write_text(file, encoding="utf-8")
+    assert len(read_experiment(folder / "gaps.toml").cells) == 3 * (4 + 1)
+
+
+def test_formulas() -> None:
+    names = run("docs/formulas.md", 6)
+    assert names["drawn"].means.shape == (1_000, 10)
+    assert names["Triangular"](high=[3.0, 1.5]).means.tolist() == pytest.approx([2.0, 1.0])
+    psi = [math.copysign(math.log(1 + abs(x) + x * x / 2), x) for x in np.array([0.3, -0.1, 1e12]) / 3**0.5]
+    assert names["estimator"].value == pytest.approx(sum(psi) / 3**0.5, rel=1e-12)
+
+
+def test_live(folder: Path) -> None:
+    names = run("docs/live.md", 1)
+    assert repr(names["decision"]) == "Decision(id=1, arm='red', propensity=1.0, round=1, version=3)"
+    assert (folder / "arms.png").stat().st_size > 10_000
+
+
+def test_logs() -> None:
+    names = run("docs/off-policy.md", 1)
+    assert names["ra"].read_log("decisions.jsonl")["reward"].to_list() == [1.0]
+
+
+def test_experiments(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (file,) = blocks("docs/experiments.md", "toml")
+    (folder / "gaps.toml").write_text(file.replace("256", "16"), encoding="utf-8")
+    (folder / "my_module.py").write_text(CAUTIOUS, encoding="utf-8")
+    monkeypatch.syspath_prepend(folder)
+    names = run("docs/experiments.md", 2)
+    assert len(names["loaded"].frame) == 3 * (4 + 1 + 1)
+    assert names["cell"].regret.shape[0] == 16
+
+
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_what_pages_point_to_is_there(page: Path) -> None:
+    """Links to files, and modules and folders that are named by their paths."""
+    text = page.read_text(encoding="utf-8")
+    links = [link for link in re.findall(r"\]\(([^)#]+)", text) if not link.startswith("http")]
+    assert [link for link in links if not (page.parent / link).exists()] == []
+    places = [ROOT, ROOT / "src", ROOT / "src" / "rightarm"]
+    named = re.findall(r"`([\w.]+/(?:[\w.]+/)*(?:\w+\.py)?)`", text)
+    assert [path for path in named if not any((place / path).exists() for place in places)] == []
+
+
+def test_the_map_of_the_tree_is_whole() -> None:
+    text, package = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), ROOT / "src" / "rightarm"
+    named = re.findall(r"^      (\w+(?:/|\.py))", text, re.MULTILINE)
+    assert {f"{path.parent.name}/" for path in package.glob("*/__init__.py")} <= set(named)
+    assert [name for name in named if not (package / name).exists()] == []

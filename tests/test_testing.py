@@ -73,6 +73,13 @@ def test_variances_are_given_to_those_who_ask() -> None:
 
     check_policy(varied())
 
+    @ra.policy
+    def ucb_v(t, pulls, mean, variance):  # type: ignore[no-untyped-def]
+        """Without noise, so that arms with the same rewards in another order tie by all but rounding."""
+        return mean + np.sqrt(2 * variance * np.log(t) / pulls) + 3 * np.log(t) / pulls
+
+    check_policy(ucb_v())
+
 
 def test_the_module_is_found_without_an_import_of_its_own() -> None:
     code = "import sys, rightarm as ra; assert 'rightarm.testing' not in sys.modules; ra.testing.check_problem"

@@ -1,14 +1,12 @@
 """rightarm: multi-armed bandits around "Boltzmann Exploration Done Right". The public names, and nothing else."""
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rightarm import moved, noise, propensity, theory
 from rightarm.estimators import Catoni, CatoniEstimator, Estimator, Mean
 from rightarm.evaluation import Evaluation, Replay, evaluate, replay
 from rightarm.formula import Count, NonNegative, Positive, Probability
-from rightarm.lab.results import CellResult, Loaded, load
-from rightarm.lab.run import run
 from rightarm.live import Bandit, Decision
 from rightarm.logs import LogWriter, convert_log, read_log, read_table, to_obp, to_vw
 from rightarm.policies import (
@@ -58,7 +56,11 @@ from rightarm.problems import (
 )
 from rightarm.simulation import RandomProblem, Result, ResultsByProblem, simulate
 
-__version__ = "0.1.0"
+if TYPE_CHECKING:
+    from rightarm.lab.results import CellResult, Loaded, load
+    from rightarm.lab.run import run
+
+__version__ = "0.2.0.dev0"
 
 moved.install()
 
@@ -138,8 +140,14 @@ __all__ = [
 ]
 
 
+# What only some programs use is imported when it is first asked for, so that ``import rightarm`` stays quick.
+LATER = {"CellResult": "lab.results", "Loaded": "lab.results", "load": "lab.results", "run": "lab.run"}
+
+
 def __getattr__(name: str) -> Any:
-    """`rightarm.testing`, which is for tests and imported when it is first asked for."""
+    """The laboratory's names, and `rightarm.testing`."""
     if name == "testing":
         return importlib.import_module("rightarm.testing")
+    if name in LATER:
+        return getattr(importlib.import_module(f"{__name__}.{LATER[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -43,13 +43,13 @@ def write_whole(path: Path, content: bytes) -> None:
     ...     (Path(folder) / "a").read_bytes(), len(list(Path(folder).iterdir()))
     (b'other', 1)
     """
-    new = path.with_name(f"{path.name}.{secrets.token_hex(4)}{NEW}")  # no one else's, on whatever machine
+    new = path.with_name(f"{path.name}.{secrets.token_hex(4)}{NEW}")  # a name that no one else chooses, on any machine
     try:
         _write(new, content)
         os.replace(new, path)
         sync_folder(path.parent)
     except OSError as error:
-        with contextlib.suppress(OSError):  # whatever is wrong with the disk, the first error tells
+        with contextlib.suppress(OSError):  # the error that is reported is the first one
             new.unlink()
         raise OSError(error.errno, error.strerror, str(path)) from error
 
@@ -66,7 +66,7 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make names of files last; they are on the disk only when their folder is."""
+    """Have the names of new files on the disk: they are written with their folder, not with the files."""
     file = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(file)
@@ -75,6 +75,6 @@ def sync_folder(folder: Path) -> None:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove what writers that were killed had begun to write; only for whoever is the only writer."""
+    """Remove files that a killed writer left half written; to be called by the only writer of the folder."""
     for leftover in folder.glob(f"*{NEW}"):
         leftover.unlink()

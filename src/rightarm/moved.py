@@ -1,6 +1,7 @@
 """Where modules of earlier versions are now: old imports go on working, and so do old files that name formulas.
 
-Whoever moves a module adds a row to `MOVED`. Only modules that no longer exist under their old name are listed.
+Whoever moves a module adds a row to `MOVED`. Only modules that no longer exist under their old name are listed. Imports
+by the old names work throughout version 0.2; files that name formulas by them load for ever.
 """
 
 from __future__ import annotations

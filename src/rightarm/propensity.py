@@ -6,19 +6,19 @@ distribution functions F_j and densities f_j,
     p_i = P[score_i is the largest] = ∫ f_i(x) Π_{j≠i} F_j(x) dx,
 
 a softmax for Gumbel noise of one scale, else an integral that is computed to nearly all digits, at any locations and
-scales. How is said in the files of `rightarm.noise`, one for each law.
+scales. The files of `rightarm.noise`, one for each law, say how.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rightarm.noise import Beta, Fixed, ScoreLaw
+from rightarm.types import F64
 
 __all__ = ["Beta", "check_arm", "log_of_one", "of_largest", "score_law"]
 
-F64 = NDArray[np.float64]
 FIXED = Fixed()
 
 

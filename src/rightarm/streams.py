@@ -15,7 +15,7 @@ from rightarm.types import F32, F64, U32
 u32, f64 = np.uint32, np.float64
 
 HIGH, LOW, HALF = 2.0**-32, 2.0**-64, 2.0**-53
-KEPT = u32(0xFFFFF000)  # of a second word: 52 bits in all, and with HALF strictly between 0 and 1
+KEPT = u32(0xFFFFF000)  # the bits used of a second word: 52 with the first; HALF keeps numbers between 0 and 1
 
 ROLES = ("policy", "problem", "ties", "parameters")
 
@@ -29,7 +29,7 @@ class Streams(NamedTuple):
 
 
 def initial_state(seed: int, replication: int, role: str) -> U32:
-    """The four words from which one stream of one replication starts: a node of the seed's own tree.
+    """The four words from which one stream of one replication starts; no two replications and roles share theirs.
 
     >>> initial_state(2017, 0, "policy").shape
     (4,)

@@ -13,7 +13,7 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rightarm.estimators import Estimator
 from rightarm.estimators.compiled import MEAN, PULLS
@@ -21,10 +21,11 @@ from rightarm.live.arms import Arms
 from rightarm.live.bandit import Bandit
 from rightarm.policies import UCB, Policy, policy
 from rightarm.problems import Problem, Uniform, problem
+from rightarm.problems.moments import quadrature
 from rightarm.simulation import simulate
 from rightarm.simulation.engine import Run, Start
+from rightarm.types import F64
 
-F64 = NDArray[np.float64]
 ARMS, STATES, ROUNDS, REPLICATIONS, COMPILED_PULLS, CERTAIN = 5, 20, 300, 40, 64_000, 4.5
 LIVE_ROUNDS = 50
 LIVE, SIMULATED, LANES = 5_000, 20_480, 2_048  # first choices, in few and wide jobs
@@ -72,60 +73,63 @@ def check_policy(policy: Policy) -> None:
         _check_live(policy, random)
 
 
+class _Past:
+    """Rewards of some arms, and what a policy knows of them by NumPy."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy, self.pulls, self.totals, self.squares = policy, *np.zeros((3, ARMS))
+        self.memory = {name: np.zeros(ARMS) for name in policy.columns}
+
+    def state(self) -> tuple[int, F64, F64, dict[str, F64], F64]:
+        """The next round, pulls, means, memory and variances."""
+        counts = np.maximum(self.pulls, 1)
+        means = self.totals / counts
+        variances = np.maximum(self.squares / counts - means**2, 0.0)
+        return int(self.pulls.sum()) + 1, self.pulls, means, self.memory, variances
+
+    def take(self, arm: int, reward: float, probability: float) -> None:
+        """Learn the reward of a decision that had this probability."""
+        self.pulls[arm] += 1
+        self.totals[arm] += reward
+        self.squares[arm] += reward**2
+        after, pulls, means, memory, variances = self.state()
+        before = {name: float(column[arm]) for name, column in memory.items()}
+        known = (float(pulls[arm]), float(means[arm]), reward, before, ARMS, probability, float(variances[arm]))
+        with np.errstate(all="ignore"):
+            learned = self.policy.learned(after - 1, *known)
+        _require(bool(np.isfinite([*learned.values()]).all()), f"{self.policy}: a column is not finite: {learned}")
+        for name, value in learned.items():
+            memory[name][arm] = value
+
+
 def _check_live(policy: Policy, random: np.random.Generator) -> None:
     """Live rounds with a reload between any two of them, beside the same without, and beside the formulas by NumPy."""
-    bandit = Bandit(range(ARMS), policy, seed=1)
-    pulls, totals, squares = np.zeros(ARMS), np.zeros(ARMS), np.zeros(ARMS)
-    memory = {name: np.zeros(ARMS) for name in policy.columns}
-    for t in range(1, LIVE_ROUNDS + 1):
+    bandit, past = Bandit(range(ARMS), policy, seed=1), _Past(policy)
+    for _ in range(LIVE_ROUNDS):
         again = Bandit.from_json(bandit.to_json(), policy=policy)
-        means = totals / np.maximum(pulls, 1)
-        variances = squares / np.maximum(pulls, 1) - means**2
         if policy.estimator.plain:
-            expected = policy.probabilities(t, pulls, means, memory or None, variances)
-            found = bandit.probabilities()
-            stated = (
-                f"{list(found.values())} live, {expected.tolist()} by the formulas at {pulls=}, {means=}, {memory=}"
-            )
-            _require(
-                np.allclose(expected, list(found.values()), atol=1e-9), f"{policy}: probabilities differ: {stated}"
-            )
+            t, pulls, means, memory, variances = past.state()
+            expected, found = policy.probabilities(*past.state()), list(bandit.probabilities().values())
+            stated = f"{found} live, {expected.tolist()} by the formulas at {t=}, {pulls=}, {means=}, {memory=}"
+            _require(np.allclose(expected, found, atol=1e-9), f"{policy}: probabilities differ: {stated}, {variances=}")
         decision, same = bandit.ask(), again.ask()
         _require(decision == same, f"{policy}: {decision} becomes {same} after a reload")
-        arm, reward = int(decision.arm), float(random.random() < 0.5)  # type: ignore[call-overload]
+        reward = random.random()
+        if not policy.asks_variance:  # variances are rounded, so that a tie of theirs here may be none live
+            reward = float(reward < 0.5)
         bandit.tell(decision, reward)
-        pulls[arm] += 1
-        totals[arm] += reward
-        squares[arm] += reward**2
-        spread = float(squares[arm] / pulls[arm] - (totals[arm] / pulls[arm]) ** 2)
-        known = {name: float(column[arm]) for name, column in memory.items()}
-        state = (int(pulls[arm]), float(totals[arm] / pulls[arm]), reward, known, ARMS, decision.propensity)
-        for name, value in policy.learned(t, *state, variance=spread).items():
-            memory[name][arm] = value
+        past.take(int(decision.arm), reward, decision.propensity)  # type: ignore[call-overload]
 
 
 def _played(policy: Policy, random: np.random.Generator) -> tuple[int, F64, F64, dict[str, F64], F64]:
-    """A state that some live rounds with rewards of 0 and 1 lead to: next round, pulls, means, memory, variances."""
-    pulls, totals = np.zeros(ARMS), np.zeros(ARMS)
-    memory = {name: np.zeros(ARMS) for name in policy.columns}
-    rounds = int(random.integers(2 * ARMS, 80))
-    for t in range(1, rounds + 1):
-        means = totals / np.maximum(pulls, 1)
-        variances = means * (1 - means)  # of rewards of 0 and 1
-        probability = policy.probabilities(t, pulls, means, memory, variances) if policy.weighted else np.ones(ARMS)
+    """A state that some live rounds lead to: next round, pulls, means, memory, variances."""
+    past = _Past(policy)
+    for _ in range(int(random.integers(2 * ARMS, 80))):
+        t, pulls, means, memory, variances = past.state()
+        probability = policy.probabilities(*past.state()) if policy.weighted else np.ones(ARMS)
         arm = policy.choose(t, pulls, means, random, memory, variances)
-        reward = float(random.random() < 0.3 + 0.1 * arm)
-        pulls[arm] += 1
-        totals[arm] += reward
-        known = {name: float(column[arm]) for name, column in memory.items()}
-        state = (int(pulls[arm]), float(totals[arm] / pulls[arm]), reward, known, ARMS, float(probability[arm]))
-        with np.errstate(all="ignore"):
-            learned = policy.learned(t, *state, variance=state[1] * (1 - state[1]))
-        _require(bool(np.isfinite([*learned.values()]).all()), f"{policy}: a column is not finite: {learned}")
-        for name, value in learned.items():
-            memory[name][arm] = value
-    means = totals / np.maximum(pulls, 1)
-    return rounds + 1, pulls, means, memory, means * (1 - means)
+        past.take(arm, float(random.random() < 0.3 + 0.1 * arm), float(probability[arm]))
+    return past.state()
 
 
 def _check_rising(
@@ -294,7 +298,7 @@ def check_problem(problem: Problem) -> None:
         _require(abs(z) < CERTAIN, f"{problem}: arm {arm} pays {compiled[arm]} compiled, {said}")
 
 
-def _check_second_moments(problem: Problem) -> NDArray[np.float64]:
+def _check_second_moments(problem: Problem) -> F64:
     """The second moments that the problem claims, those checked that can be integrated; 0 where it claims none."""
     if problem.family.second_moment is None:
         return np.zeros(problem.arms)
@@ -302,7 +306,7 @@ def _check_second_moments(problem: Problem) -> NDArray[np.float64]:
     _require(bool((claimed >= problem.means**2 * (1 - 1e-12)).all()), f"{problem}: a second moment below mean²")
     if not problem.inputs & {"t", "pulls"}:
         for arm in np.flatnonzero(np.isfinite(claimed)):
-            found, spread, certain = problem.quadrature(int(arm), power=2)
+            found, spread, certain = quadrature(problem, int(arm), power=2)
             _require(
                 not certain or abs(claimed[arm] - found) <= 1e-3 * spread + 1e-12 * found,
                 f"{problem}: arm {arm} has the second moment {found}, it is said to be {claimed[arm]}",
@@ -310,13 +314,13 @@ def _check_second_moments(problem: Problem) -> NDArray[np.float64]:
     return claimed
 
 
-def _compiled_means(problem: Problem) -> NDArray[np.float64]:
+def _compiled_means(problem: Problem) -> F64:
     """What the compiled problem pays on average, every arm being pulled in turn in every lane."""
     lanes, turns = 64, COMPILED_PULLS // 64
     start, end = Start((0,) * problem.arms, (0.0,) * problem.arms), np.array([turns * problem.arms])
     run = Run(in_turn(), problem, start, 1, 0, lanes, end)
     run.advance(int(end[0]))
-    paid: NDArray[np.float64] = run.known.total.sum(axis=1) / run.known.pulls.sum(axis=1)
+    paid: F64 = run.known.total.sum(axis=1) / run.known.pulls.sum(axis=1)
     return paid
 
 

@@ -70,7 +70,9 @@ def bernoulli_divergence(p: ArrayLike, q: ArrayLike) -> Values:
 
 
 def lai_robbins_bernoulli(means: ArrayLike, horizon: ArrayLike) -> Values:
-    """The same for Bernoulli rewards, with the exact divergence: R_T ≥ Σ_i Δ_i / kl(μ_i, μ*) · log T · (1 + o(1)).
+    """The least regret, asymptotically, of any consistent policy when rewards are Bernoulli.
+
+    R_T ≥ Σ_i Δ_i / kl(μ_i, μ*) · log T · (1 + o(1)).  Lai and Robbins 1985.
 
     >>> float(lai_robbins_bernoulli([0.5, 0.5 + 1e-4], 10)) / float(lai_robbins([1e-4], 10, sigma=0.5)) > 0.99
     True
@@ -98,7 +100,7 @@ def exploration(gap: float, horizon: float, sigma: float = 1.0) -> int:
     argument = (horizon * delta**2) ** 2 / (32 * math.pi)
     if not 0 < argument < math.inf:
         raise ValueError(f"gap and horizon must be of a usual size, got {gap} and {horizon}")
-    w = math.log1p(argument)  # above W; Newton's method for w + log w = log(argument) comes down from there
+    w = math.log1p(argument)  # above W, from where Newton's method for w + log w = log(argument) descends to it
     for _ in range(50):
         w -= w * (w + math.log(w / argument)) / (1 + w)
     return math.ceil(2 * w / delta**2)
@@ -167,7 +169,7 @@ def theorem3(gap: float, arms: int, horizon: ArrayLike) -> Values:
 
 
 def theorem4(gaps: ArrayLike, horizon: ArrayLike, C: float, sigma: float, c: float | None = None) -> Values:
-    """An upper bound on the regret of BGE with parameter C when rewards are σ²-subgaussian; any C, right or not.
+    """An upper bound on the regret of BGE with parameter C when rewards are σ²-subgaussian, for any C.
 
     R_T ≤ Σ_i [ 9C² log₊²(TΔ_i²/c²) + c² e^γ + 18C² e^{σ²/2C²} (1 + e^{−γ}) ] / Δ_i + Σ_i Δ_i,  any c > 0.
 

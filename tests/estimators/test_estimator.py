@@ -114,6 +114,23 @@ def by_schedule(z, *, temperature: ra.Schedule):  # type: ignore[no-untyped-def]
     return temperature * z
 
 
+class TooShort(LastReward):
+    """It keeps one value and uses two."""
+
+    @staticmethod
+    def read(kept: Any) -> tuple[float, float]:
+        return kept[0], kept[1]
+
+
+class NothingKept(LastReward):
+    KEEPS = 0
+
+
+class Unread(ra.Estimator):
+    KEEPS = 1
+    learn = LastReward.learn
+
+
 REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "no statistics": (
         lambda: ra.EXP3(gamma=0.1, estimator=ra.Catoni(C=1.0)),
@@ -133,6 +150,9 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         "estimator must be an estimator .*parameters first",
     ),
     "a number": (lambda: ra.UCB(C=1.0, estimator=3), TypeError, "estimator must be an estimator such as .*, got 3"),
+    "more than it keeps": (TooShort, TypeError, "TooShort: KEEPS is 1, but learn or read use more values"),
+    "nothing kept": (NothingKept, TypeError, "KEEPS must be the number of values that learn and read keep.*got 0"),
+    "without read": (Unread, TypeError, "Unread must have both learn and read, or neither; it has no read"),
     "both": (
         lambda: ra.Mean(discount=0.9, window=5),
         ValueError,

@@ -264,6 +264,13 @@ def test_a_subclass_with_another_cdf_does_not_inherit_probabilities() -> None:
     assert ra.propensity.of_largest(Named(), location, scale).tolist() == (
         ra.propensity.of_largest(Gumbel(), location, scale).tolist()
     )
+    sample = Twice().sample(np.random.default_rng(1), 20_000)  # not Gumbel's own generator
+    assert stats.kstest(sample / 2, stats.gumbel_r.cdf).pvalue > math.erfc(4.5 / math.sqrt(2))
+    assert Named().sample(np.random.default_rng(1), 3).tolist() == Gumbel().sample(np.random.default_rng(1), 3).tolist()
+    learn = {"gain": lambda gain, reward, probability: gain + reward / probability}
+    assert ra.policy(lambda gain, z: gain + z, noise=Named(), learn=learn)().shifted  # type: ignore[call-overload]
+    with pytest.raises(TypeError, match=r"learn asks for probability, which is known for scores location \+ Gumbel z"):
+        ra.policy(lambda gain, z: gain + z, noise=Twice(), learn=learn)  # type: ignore[call-overload]
 
 
 def test_code_of_the_page_runs() -> None:

@@ -37,6 +37,9 @@ LIVE_FORGET = "void(float64[:,::1], float64[:,:,::1], int64, float64, float64[::
 LIVE_WEIGH = "void(int64[::1], float64[::1], float64[::1], float64[::1], float64[:,::1])"
 
 
+on_its_own = False  # stands in `learn_lanes` for whether the estimator reads its own numbers only, no plain statistics
+
+
 @jit
 def average(arm: I64, pulled: F64, reward: F64, total: F64, lost: F64, mean: F64, new_mean: F64) -> None:
     """The plain mean: add each lane's reward to its arm's compensated sum; ``new_mean`` gets the arm's mean."""
@@ -78,7 +81,7 @@ def learn_lanes(
                     variance[k, lane] = variance_of(kept, k, lane)
     for lane in range(arm.size):
         own = np.uint64(arm[lane])
-        if on_its_own() and not variance.size:
+        if on_its_own and not variance.size:
             kept[own, lane, SUM] += reward[lane]  # shows whether all were finite numbers
         else:
             count_reward(kept, own, lane, reward[lane])
@@ -105,7 +108,7 @@ def forget_lanes(
     mean: Any,
     variance: Any,
 ) -> None:
-    """Leave out each lane's reward that has fallen out of the window, ``told`` rewards having come."""
+    """Leave out each lane's reward that has fallen out of the window; ``told`` is the number of rewards so far."""
     window = recent.shape[0] - 1
     if told <= window:
         return
@@ -209,11 +212,6 @@ def learn(kept: Any, k: Any, lane: int, reward: float, numbers: Any) -> None:
     raise NotImplementedError
 
 
-def on_its_own() -> bool:
-    """Stands in `learn_lanes` for whether the estimator reads its own numbers only, and no plain statistics."""
-    raise NotImplementedError
-
-
 def read(kept: Any, k: Any, lane: int, numbers: Any) -> tuple[float, float]:
     """Stands in the templates for the mean and the pulls that formulas see."""
     raise NotImplementedError
@@ -263,7 +261,7 @@ def simulated_estimator(estimator: Estimator) -> Simulated:
     """The compiled functions, the same for all values of the parameters."""
     subject, names, weighing = _parts(estimator)
     return Simulated(
-        pointer(subject, learn_lanes, LEARN, on_its_own=define("own", "", str(estimator.size > 0), {}), **names),
+        pointer(subject, learn_lanes, LEARN, on_its_own=estimator.size > 0, **names),
         pointer(subject, forget_lanes, FORGET, read=names["read"]) if estimator.forgets else _blank(FORGET),
         pointer(subject, weigh_lanes, WEIGH, weigh=weighing) if estimator.weighs else _blank(WEIGH),
     )

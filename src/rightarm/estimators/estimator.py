@@ -1,10 +1,11 @@
-"""What an estimator is: who makes the two numbers that formulas see of an arm, `mean` and `pulls`, from its rewards."""
+"""What an estimator is: how an arm's rewards become the two numbers that formulas see of it, `mean` and `pulls`."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
 import math
+import types
 import typing
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -96,14 +97,38 @@ class Estimator:
 
     def _check_functions(self) -> None:
         name = type(self).__name__
-        if (self.learn is None) != (self.read is None) or (self.learn is None and self.KEEPS):
-            raise TypeError(f"{name} must have both learn and read to keep {self.KEEPS} numbers of an arm")
+        if (self.learn is None) != (self.read is None):
+            raise TypeError(f"{name} must have both learn and read, or neither; it has no {self._missing()}")
+        if (self.learn is None) != (self.KEEPS == 0):
+            raise TypeError(
+                f"{name}: KEEPS must be the number of values that learn and read keep of an arm, got {self.KEEPS}"
+                f"{' without learn and read' if self.learn is None else ''}"
+            )
         if self.forgets and self.learn is not None and self.estimate is None:
             raise TypeError(f"{name} cannot forget: it has no function `estimate` of the rewards that count")
         if not self.forgets and self.learn is None and self.estimate is not None:
             raise TypeError(f"{name} needs learn and read, or a window or discount, without which rewards pile up")
+        self._check_length()
 
-    # What the rest of the library asks, in place of which estimator it is.
+    def _missing(self) -> str:
+        return "learn" if self.learn is None else "read"
+
+    def _check_length(self) -> None:
+        """Raise if learn or read reach beyond what is kept: compiled code would do so silently."""
+        kept, values = np.zeros(self.KEEPS), self.parameters.values()
+        try:
+            with np.errstate(all="ignore"):
+                if isinstance(self.learn, types.FunctionType):
+                    self.learn(kept, 0.5, *values)
+                if isinstance(self.read, types.FunctionType):
+                    self.read(kept, *values)
+        except IndexError as error:
+            name = type(self).__name__
+            raise TypeError(
+                f"{name}: KEEPS is {self.KEEPS}, but learn or read use more values of an arm: {error}"
+            ) from error
+
+    # What the rest of the library asks an estimator, so that it never asks for its class.
 
     @property
     def forgets(self) -> bool:

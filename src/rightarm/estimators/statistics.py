@@ -15,7 +15,7 @@ COUNT, SUM, LOST, SPREAD, OWN = 0, 1, 2, 3, 4
 
 @jit
 def two_sum(a: float, b: float) -> tuple[float, float]:
-    """a + b, and what rounding took of it (Knuth's, which asks no question about sizes)."""
+    """a + b, and what rounding took of it (Knuth's way, which need not know which is larger)."""
     total = a + b
     part = total - a
     return total, (a - (total - part)) + (b - part)
@@ -54,7 +54,7 @@ def count_reward(kept: F64, k: int, lane: int, reward: float) -> None:
     kept[k, lane, COUNT] += 1.0
     add_to_sum(kept, k, lane, reward)
     change = (reward - before) * (reward - plain_mean(kept, k, lane))
-    kept[k, lane, SPREAD] += max(change, 0.0)  # means of equal rewards round
+    kept[k, lane, SPREAD] += max(change, 0.0)  # rounded means of equal rewards could make it negative
 
 
 @jit
@@ -69,7 +69,7 @@ def leave_out(kept: F64, k: int, lane: int, reward: float) -> None:
     add_to_sum(kept, k, lane, -reward)
     change = (reward - before) * (reward - plain_mean(kept, k, lane))
     rest = max(kept[k, lane, SPREAD] - change, 0.0)
-    kept[k, lane, SPREAD] = rest if kept[k, lane, COUNT] > 1.0 else 0.0  # one reward alone has none, nor by rounding
+    kept[k, lane, SPREAD] = rest if kept[k, lane, COUNT] > 1.0 else 0.0  # one reward has no spread
 
 
 @jit

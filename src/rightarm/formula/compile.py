@@ -61,7 +61,7 @@ def jit(function: Callable[..., Any]) -> Kernel:
 
 
 class Elementwise(Kernel):
-    """A compiled function of single numbers that live formulas call with arrays; for what NumPy cannot say."""
+    """A compiled function of single numbers that live formulas call with arrays, for what NumPy does not have."""
 
     def __call__(self, *arguments: Any) -> Any:
         columns = np.broadcast_arrays(*(np.asarray(argument, dtype=float) for argument in arguments))
@@ -131,7 +131,7 @@ def _build_uncounted() -> Any:
     return uncounted
 
 
-uncounted = MachineOperation(_build_uncounted)  # the array without its owner, so that no view of it is counted
+uncounted = MachineOperation(_build_uncounted)  # the array without its owner: its views are not reference-counted
 fma = MachineOperation(_build_fma)  # a·b + c with one rounding, the same on every machine
 float_of_bits = MachineOperation(lambda: _build_bitcast("uint32", "float32"))
 bits_of_float = MachineOperation(lambda: _build_bitcast("float32", "uint32"))
@@ -190,7 +190,7 @@ def _for_numbers(ours: Any, theirs: Any) -> Callable[..., Any]:
 _made: dict[str, Any] = {}
 
 
-def pointer(subject: str, template: Callable[..., None], signature: str, **names: Callable[..., Any]) -> Any:
+def pointer(subject: str, template: Callable[..., None], signature: str, **names: Any) -> Any:
     """Compile ``template``, with ``names`` in place of its globals, to a C function that others reach by its address.
 
     ``subject`` is what an error speaks of.
@@ -201,8 +201,8 @@ def pointer(subject: str, template: Callable[..., None], signature: str, **names
     return _make("cfunc", subject, template, signature, names)
 
 
-def function(subject: str, template: Callable[..., Any], signature: str, **names: Callable[..., Any]) -> Any:
-    """The same, to be called from Python: an address would take longer to hand over than the work takes."""
+def function(subject: str, template: Callable[..., Any], signature: str, **names: Any) -> Any:
+    """Compile as `pointer` does, to a function for Python: handing over an address would take longer than the work."""
     return _make("njit", subject, template, signature, names)
 
 

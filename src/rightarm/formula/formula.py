@@ -231,7 +231,7 @@ class Family:
         return {parameter.name: parameter.default for parameter in self.parameters}
 
     def resolved(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Parameters as they are meant, where something stands for them."""
+        """The parameters, with values in place of names that stand for them; a policy's estimator may have a name."""
         return dict(given)
 
     def bind(self, *arguments: Any, **keywords: Any) -> dict[str, Any]:

@@ -29,7 +29,7 @@ def imported(address: str) -> Any:
 
 
 def present(address: str) -> Any:
-    """The same, in modules that are imported already: for text from elsewhere, which must not set off anything."""
+    """What stands at ``module:name`` in a module that is imported already: reading a file must not run other code."""
     module, _, name = str(address).partition(":")
     try:
         return vars(sys.modules[present_module(module)])[name]

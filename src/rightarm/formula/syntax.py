@@ -1,4 +1,4 @@
-"""Source code as what it says: syntax trees without words and layout, the same text on every Python."""
+"""Source code reduced to what it computes: syntax trees without docstrings and layout, as text for every Python."""
 
 from __future__ import annotations
 

@@ -15,9 +15,9 @@ A row of LANES points is what a loop goes over, so that it becomes vector code: 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rightarm.formula.compile import jit
 from rightarm.formula.elementary import exp, expm1, log, log1p
@@ -25,9 +25,7 @@ from rightarm.noise.contenders import BAD_FIRST, BAD_SECOND
 from rightarm.noise.gaussian import DEPTH, FAR, LANES, LOG_2PI, SLACK, STEP, bell_and_below, standard_log_cdf
 from rightarm.noise.law import ScoreLaw
 from rightarm.noise.log_concave import POINTS, Axis, LogConcave, log_one, no_stretch, same
-
-F64 = NDArray[np.float64]
-I64 = NDArray[np.int64]
+from rightarm.types import F64, I64
 
 TAIL_STEP, TAIL_FIRST = 0.1, -3.8  # of a trapezoidal rule
 # Gauss and Legendre's rule with 8 points, on (0, 1)
@@ -265,7 +263,7 @@ def lower_tail(x: float, a: float, b: float) -> float:
 
 
 @jit
-def moved_mills(before: float, mills_before: float, x: float, a: float, b: float) -> float:
+def moved_mills(mills: Any, before: float, mills_before: float, x: float, a: float, b: float) -> float:
     """P[X ≤ x] over the density at x, given the same at a point a little to the left.
 
     The distribution function has no short formula that holds for all shapes, the density has: what lies between the

@@ -10,12 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rightarm.formula.compile import jit
-
-F64 = NDArray[np.float64]
-I64 = NDArray[np.int64]
+from rightarm.types import F64, I64
 
 SMALL, NOTHING = 2.0**-400, 2.0**-80  # squares of numbers beyond SMALL may overflow
 BAD_FIRST, BAD_SECOND = -1, -2  # in place of a number of arms: which of the two rows of numbers is wrong
@@ -78,7 +75,7 @@ def shared(location: F64, scale: F64, chance: F64, all_arms: Callable[[F64, F64,
 
 @jit
 def nobody(location: F64, scale: F64, chance: F64) -> None:
-    """Stands for the probabilities of arms with noise where there are none."""
+    """Do nothing: without noise, no arm has a probability that must be integrated."""
 
 
 @jit

@@ -10,16 +10,15 @@ import math
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rightarm.formula.compile import fma, jit
 from rightarm.noise import log_concave
 from rightarm.noise.contenders import shared
 from rightarm.noise.law import Law
-from rightarm.noise.log_concave import Axis, LogConcave, location_of, octaves, same, scale_of
+from rightarm.noise.log_concave import Axis, LogConcave, location_of, mills_anew, octaves, same, scale_of
 from rightarm.noise.words import LOG_OF_2, log1p, share, split
+from rightarm.types import F64
 
-F64 = NDArray[np.float64]
 f32 = np.float32
 u32 = np.uint32
 
@@ -60,12 +59,6 @@ def mills(x: float, location: float, scale: float) -> float:
 
 
 @jit
-def moved_mills(before: float, mills_before: float, x: float, location: float, scale: float) -> float:
-    """The same; the formula is short enough not to need the point before."""
-    return mills(x, location, scale)
-
-
-@jit
 def log_cdf(x: float, location: float, scale: float) -> float:
     """log P[X ≤ x]."""
     u = (x - location) / scale
@@ -100,7 +93,7 @@ def step(location: float, scale: float) -> float:
 def all_arms(location: F64, scale: F64, chance: F64) -> None:
     """The probability of every arm to have the largest location + scale·z, z exponential, scales positive."""
     axis = Axis(point, place, same, start, step)
-    law = LogConcave(location_of, scale_of, height, peak, mills, moved_mills, log_cdf, octaves, axis)
+    law = LogConcave(location_of, scale_of, height, peak, mills, mills_anew, log_cdf, octaves, axis)
     graded_arms(law, location - location.max(), scale, chance)
 
 
@@ -114,7 +107,7 @@ def of_largest(location: F64, scale: F64, chance: F64) -> int:
 def log_of_one(location: F64, scale: F64, arm: int) -> float:
     """The logarithm of the probability of one arm."""
     axis = Axis(point, place, same, start, step)
-    law = LogConcave(location_of, scale_of, height, peak, mills, moved_mills, log_cdf, octaves, axis)
+    law = LogConcave(location_of, scale_of, height, peak, mills, mills_anew, log_cdf, octaves, axis)
     return graded_one(law, location - location.max(), scale, arm)
 
 
@@ -127,12 +120,8 @@ class Exponential(Law):
 
     quantile: ClassVar[Any] = quantile
     kernel = of_largest
+    generator = staticmethod(lambda random, size: random.standard_exponential(size))
+    log_kernel = log_of_one
 
     def cdf(self, x: float) -> float:
         return -math.expm1(-x) if x > 0 else 0.0
-
-    def sample(self, random: np.random.Generator, size: int) -> F64:
-        return random.standard_exponential(size)
-
-    def log_one(self, location: F64, scale: F64, arm: int) -> float:
-        return float(log_of_one(location, scale, arm))

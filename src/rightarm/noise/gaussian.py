@@ -21,27 +21,16 @@ import math
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rightarm.formula.compile import fma, jit
 from rightarm.formula.elementary import exp
 from rightarm.formula.elementary import log as log64
 from rightarm.noise.contenders import shared
 from rightarm.noise.law import Law
-from rightarm.noise.log_concave import (
-    Axis,
-    LogConcave,
-    location_of,
-    log_one,
-    nearest,
-    no_stretch,
-    octaves,
-    same,
-    scale_of,
-)
+from rightarm.noise.log_concave import log_one_with_scale
 from rightarm.noise.words import centred, log, log1p, share
+from rightarm.types import F64, I64
 
-F64 = NDArray[np.float64]
 f32 = np.float32
 u32 = np.uint32
 
@@ -111,7 +100,7 @@ def bell_and_below(u: float) -> tuple[float, float]:
 
 
 @jit
-def reaching(m: F64, s: F64, x: float, arms: NDArray[np.int64]) -> int:
+def reaching(m: F64, s: F64, x: float, arms: I64) -> int:
     """Keep those of ``arms`` that are not FAR below x; how many there are."""
     kept = 0
     for i in range(arms.size):
@@ -231,12 +220,6 @@ def mills(x: float, location: float, scale: float) -> float:
 
 
 @jit
-def moved_mills(before: float, mills_before: float, x: float, location: float, scale: float) -> float:
-    """The same; the formula is short enough not to need the point before."""
-    return mills(x, location, scale)
-
-
-@jit
 def standard_log_cdf(u: float) -> float:
     """log Φ(u)."""
     if u > -5.0:
@@ -253,9 +236,7 @@ def log_cdf(x: float, location: float, scale: float) -> float:
 @jit
 def log_of_one(location: F64, scale: F64, arm: int) -> float:
     """The logarithm of the probability of one arm."""
-    axis = Axis(same, same, no_stretch, location_of, scale_of)
-    law = LogConcave(location_of, scale_of, height, peak, mills, moved_mills, log_cdf, octaves, axis)
-    return log_one(law, location - nearest(location, scale), scale, arm)
+    return log_one_with_scale(height, peak, mills, log_cdf, location, scale, arm)
 
 
 class Gaussian(Law):
@@ -268,12 +249,8 @@ class Gaussian(Law):
     symmetric = True
     quantile: ClassVar[Any] = quantile
     kernel = of_largest
+    generator = staticmethod(lambda random, size: random.standard_normal(size))
+    log_kernel = log_of_one
 
     def cdf(self, x: float) -> float:
         return math.erfc(-x / math.sqrt(2)) / 2
-
-    def sample(self, random: np.random.Generator, size: int) -> F64:
-        return random.standard_normal(size)
-
-    def log_one(self, location: F64, scale: F64, arm: int) -> float:
-        return float(log_of_one(location, scale, arm))

@@ -25,28 +25,16 @@ import math
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rightarm.formula.compile import bits_of_double, fma, jit
 from rightarm.formula.elementary import exp, log
 from rightarm.noise.contenders import shared
 from rightarm.noise.exponential import quantile as exponential
 from rightarm.noise.law import Law
-from rightarm.noise.log_concave import (
-    Axis,
-    LogConcave,
-    location_of,
-    log_one,
-    nearest,
-    no_stretch,
-    octaves,
-    same,
-    scale_of,
-)
+from rightarm.noise.log_concave import log_one_with_scale
 from rightarm.noise.words import log as log32
+from rightarm.types import F64, I64
 
-F64 = NDArray[np.float64]
-I64 = NDArray[np.int64]
 f32 = np.float32
 u32 = np.uint32
 u64 = np.uint64
@@ -268,12 +256,6 @@ def mills(x: float, location: float, scale: float) -> float:
 
 
 @jit
-def moved_mills(before: float, mills_before: float, x: float, location: float, scale: float) -> float:
-    """The same; the formula is short enough not to need the point before."""
-    return mills(x, location, scale)
-
-
-@jit
 def log_cdf(x: float, location: float, scale: float) -> float:
     """log P[X ≤ x]."""
     return -rate_at((x - location) / scale)
@@ -282,9 +264,7 @@ def log_cdf(x: float, location: float, scale: float) -> float:
 @jit
 def log_of_one(location: F64, scale: F64, arm: int) -> float:
     """The logarithm of the probability of one arm."""
-    axis = Axis(same, same, no_stretch, location_of, scale_of)
-    law = LogConcave(location_of, scale_of, height, peak, mills, moved_mills, log_cdf, octaves, axis)
-    return log_one(law, location - nearest(location, scale), scale, arm)
+    return log_one_with_scale(height, peak, mills, log_cdf, location, scale, arm)
 
 
 class Gumbel(Law):
@@ -298,15 +278,14 @@ class Gumbel(Law):
 
     quantile: ClassVar[Any] = quantile
     kernel = of_largest
+    generator = staticmethod(lambda random, size: random.gumbel(size=size))
+    log_kernel = log_of_one
 
     def cdf(self, x: float) -> float:
         return math.exp(-math.exp(-x))
-
-    def sample(self, random: np.random.Generator, size: int) -> F64:
-        return random.gumbel(size=size)
 
     def log_one(self, location: F64, scale: F64, arm: int) -> float:
         if (scale == scale[0]).all():  # a softmax
             place = location / scale
             return float(place[arm] - place.max() - np.log(np.exp(place - place.max()).sum()))
-        return float(log_of_one(location, scale, arm))
+        return super().log_one(location, scale, arm)

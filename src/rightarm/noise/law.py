@@ -32,8 +32,8 @@ from rightarm.formula.compile import Kernel, jit, pointer
 from rightarm.formula.identity import identity
 from rightarm.noise import quadrature
 from rightarm.noise.contenders import BAD_FIRST, BAD_SECOND, contenders, of_fixed, usual
+from rightarm.types import F64
 
-F64 = NDArray[np.float64]
 f32 = np.float32
 u32 = np.uint32
 
@@ -105,6 +105,12 @@ class Law(ScoreLaw):
     quantile: ClassVar[Any] = None
     """A method ``quantile(self, u)`` with 0 < u < 1; or a compiled function of a 32-bit word, without ``self``."""
 
+    generator: ClassVar[staticmethod[[np.random.Generator, int], F64] | None] = None
+    """NumPy's own way to so many draws, where it has one."""
+
+    log_kernel: ClassVar[Kernel | None] = None
+    """Compiled: the logarithm of one arm's probability, all scales being positive and of a usual size."""
+
     symmetric: ClassVar[bool] = False
     """Whether −Z has the same law, so that a negative scale is as good as a positive one."""
 
@@ -142,17 +148,36 @@ class Law(ScoreLaw):
         raise NotImplementedError(f"{self!r} has no cdf: give it a method cdf(self, x), P[Z ≤ x]")
 
     def sample(self, random: np.random.Generator, size: int) -> F64:
-        """Draws for one live decision, made as in the simulator: the quantile function of random words."""
+        """Draws for one live decision; without a generator made as in the simulator, from random words."""
+        generator = self._fitting("generator")
+        if generator is not None:
+            drawn: F64 = generator(random, size)
+            return drawn
         return draws(self, random.integers(0, 2**32, size, dtype=u32)).astype(float)
+
+    def is_like(self, law: type[Law]) -> bool:
+        """Whether its draws are those of ``law``, a class of the library: it has no quantile or cdf of its own."""
+        return self._fitting("kernel") is law.kernel
+
+    @classmethod
+    @functools.cache
+    def _fitting(cls, name: str) -> Any:
+        """A class attribute such as `kernel`, unless a subclass has another quantile or cdf than the class it is of."""
+        for base in cls.__mro__:
+            if name in vars(base):
+                return getattr(base, name)
+            if {"quantile", "cdf"} & vars(base).keys():
+                return None
+        return None
 
     # Exact probabilities.
 
     def chances(self) -> Any:
-        kernel = _kernel(type(self))  # type: ignore[arg-type]  # mypy takes the class for one of its instances
+        kernel = self._fitting("kernel")
         return _chances(self) if kernel is None else kernel.dispatcher or kernel.compiled
 
     def log_of_one(self, first: F64, second: F64, arm: int) -> float:
-        if _kernel(type(self)) is None:  # type: ignore[arg-type]
+        if self._fitting("kernel") is None:
             return self._log_by_quadrature(first, second, arm)
         second = np.abs(second) if self.symmetric else second
         names = np.empty(first.size, np.int64)
@@ -167,8 +192,9 @@ class Law(ScoreLaw):
         return self.log_one(first, second, int(np.searchsorted(arms, arm)))
 
     def log_one(self, location: F64, scale: F64, arm: int) -> float:
-        """The logarithm of the probability of one arm, all scales being positive and of a usual size."""
-        raise NotImplementedError
+        """What `log_kernel` finds."""
+        assert self.log_kernel is not None
+        return float(self.log_kernel(location, scale, arm))
 
     def _log_by_quadrature(self, first: F64, second: F64, arm: int) -> float:
         chance, names = np.empty(first.size), np.empty(first.size, np.int64)
@@ -189,7 +215,8 @@ class Law(ScoreLaw):
         """``value`` where a law is expected as a parameter."""
         if isinstance(value, cls):
             return value
-        raise TypeError(f"{name} must be a law of noise such as {KNOWN}, got {value!r}")
+        hint = "; call it with its parameters first" if isinstance(value, type) else ""
+        raise TypeError(f"{name} must be a law of noise such as {KNOWN}, got {value!r}{hint}")
 
     def specification(self) -> dict[str, Any]:
         """The law as plain data."""
@@ -204,17 +231,6 @@ class Law(ScoreLaw):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.values.items())})"
-
-
-@functools.cache
-def _kernel(law: type) -> Kernel | None:
-    """The `kernel` of a law, unless a subclass has another quantile or cdf than the class that brought it."""
-    for base in law.__mro__:
-        if vars(base).get("kernel") is not None:
-            return vars(base)["kernel"]
-        if {"quantile", "cdf"} & vars(base).keys():
-            return None
-    return None
 
 
 def _parameters(law: type[Law]) -> dict[str, Any]:
@@ -236,7 +252,7 @@ def fill(words: NDArray[u32], out: NDArray[f32]) -> None:
 
 
 def fill_by_share(words: NDArray[u32], out: NDArray[f32]) -> None:
-    """The same for a quantile function of u = (word + ½) / 2³²."""
+    """The template of a law whose quantile is a function of a share: u = (word + ½) / 2³²."""
     for i in range(words.size):
         out[i] = np.float32(quantile(parameters, (np.float64(words[i]) + 0.5) * PER_WORD))
 

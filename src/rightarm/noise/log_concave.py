@@ -19,11 +19,9 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rightarm.formula.compile import jit
-
-F64 = NDArray[np.float64]
+from rightarm.types import F64, I64
 
 POINTS = 12
 STEP = math.log(2) / POINTS
@@ -50,7 +48,7 @@ class LogConcave(NamedTuple):
     height: Any  # log of the density at x over the density at the mode
     peak: Any  # log of the density at the mode
     mills: Any  # P[X ≤ x] over the density at x
-    moved_mills: Any  # the same, given a point a little to the left and the value there
+    moved_mills: Any  # the same from `mills` itself, a point a little to the left, and the value there
     log_cdf: Any  # log P[X ≤ x], at least roughly
     spaced: Any  # the distance from x_L to the k-th point of the grid, and its weight
     axis: Axis
@@ -70,13 +68,13 @@ def scale_of(first: float, second: float) -> float:
 
 @jit
 def same(x: float) -> float:
-    """Of an axis that is x itself, the point and the place."""
+    """x itself: both `point` and `place` of an axis on which t is x."""
     return x
 
 
 @jit
 def no_stretch(t: float) -> float:
-    """Of an axis that is x itself, the logarithm of dx/dt."""
+    """log dx/dt = 0, on an axis on which t is x."""
     return 0.0
 
 
@@ -85,6 +83,12 @@ def octaves(y0: float, k: int) -> tuple[float, float]:
     """The distance from x_L to the k-th point, y = y₀ 2^(k/POINTS), and its weight."""
     e = y0 * 2.0 ** (k / POINTS)
     return e, STEP * e
+
+
+@jit
+def mills_anew(mills: Any, before: float, mills_before: float, x: float, first: float, second: float) -> float:
+    """`moved_mills` of a law whose formula for `mills` is so short that the point before saves nothing."""
+    return mills(x, first, second)
 
 
 @jit
@@ -175,7 +179,7 @@ def depth_at(law: LogConcave, x: float, first: F64, second: F64, arm: int) -> fl
 
 
 @jit
-def alive(law: LogConcave, x: float, first: F64, second: F64, arms: NDArray[np.int64], count: int) -> int:
+def alive(law: LogConcave, x: float, first: F64, second: F64, arms: I64, count: int) -> int:
     """Keep those of the first ``count`` arms whose distribution function is not yet 1 at x; how many there are."""
     kept = 0
     for i in range(count):
@@ -208,7 +212,7 @@ def all_arms(law: LogConcave, first: F64, second: F64, chance: F64) -> None:
         before, here, log_product = here, x + y, 0.0
         for i in range(count):
             j = arms[i]
-            ratio[j] = law.moved_mills(before, ratio[j], here, first[j], second[j])
+            ratio[j] = law.moved_mills(law.mills, before, ratio[j], here, first[j], second[j])
             log_product += math.log(ratio[j]) + law.height(here, first[j], second[j]) + peaks[j]
         for i in range(count):
             chance[arms[i]] += weight * math.exp(log_product) / ratio[arms[i]]
@@ -236,10 +240,18 @@ def log_one(law: LogConcave, first: F64, second: F64, arm: int) -> float:
         log_product = law.height(here, first[arm], second[arm]) + least
         for i in range(count):
             j = arms[i]
-            ratio[j] = law.moved_mills(before, ratio[j], here, first[j], second[j])
+            ratio[j] = law.moved_mills(law.mills, before, ratio[j], here, first[j], second[j])
             log_product += math.log(ratio[j]) + law.height(here, first[j], second[j]) + peaks[j]
         term = weight * math.exp(log_product)
         total += term
         count = alive(law, here, first, second, arms, count)
         k += 1
     return math.log(total) - least + law.peak(first[arm], second[arm])
+
+
+@jit
+def log_one_with_scale(height: Any, peak: Any, mills: Any, log_cdf: Any, location: F64, scale: F64, arm: int) -> float:
+    """`log_one` of a law with location and scale, whose density is smooth and largest at the location."""
+    axis = Axis(same, same, no_stretch, location_of, scale_of)
+    law = LogConcave(location_of, scale_of, height, peak, mills, mills_anew, log_cdf, octaves, axis)
+    return log_one(law, location - nearest(location, scale), scale, arm)

@@ -24,13 +24,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rightarm.formula.compile import jit
 from rightarm.noise.contenders import contenders
-
-F64 = NDArray[np.float64]
-I64 = NDArray[np.int64]
+from rightarm.types import F64, I64
 
 CUT = 1e-14  # probability that is left out at either end of a law
 SURE, AGREED = 1e-15, 1e-13

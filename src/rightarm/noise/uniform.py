@@ -16,14 +16,13 @@ import math
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rightarm.formula.compile import jit
 from rightarm.noise.contenders import shared
 from rightarm.noise.law import Law
 from rightarm.noise.words import centred
+from rightarm.types import F64
 
-F64 = NDArray[np.float64]
 f32 = np.float32
 u32 = np.uint32
 
@@ -130,12 +129,8 @@ class Uniform(Law):
     symmetric = True
     quantile: ClassVar[Any] = quantile
     kernel = of_largest
+    generator = staticmethod(lambda random, size: random.uniform(-1.0, 1.0, size))
+    log_kernel = log_of_one
 
     def cdf(self, x: float) -> float:
         return min(1.0, max(0.0, (1 + x) / 2))
-
-    def sample(self, random: np.random.Generator, size: int) -> F64:
-        return random.uniform(-1.0, 1.0, size)
-
-    def log_one(self, location: F64, scale: F64, arm: int) -> float:
-        return float(log_of_one(location, scale, arm))

@@ -15,7 +15,6 @@ f32 = np.float32
 i32 = np.int32
 u32 = np.uint32
 
-WORDS = 2**32  # how many there are
 # log(1+f) = f − f²/2 + f³·P(f) on [√½ − 1, √2 − 1] with relative error 6e-9: coefficients of P, highest power first,
 # of least maximum error (found by Lawson's iteration).
 LOG_7, LOG_6, LOG_5, LOG_4 = f32(-0.07634499), f32(0.12761578), f32(-0.13160183), f32(0.14201757)

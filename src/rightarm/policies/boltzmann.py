@@ -20,7 +20,7 @@ class Schedule(Formula):
     INPUTS: ClassVar[dict[str, str]] = {name: Policy.INPUTS[name] for name in ("t", "best", "worst", "arms")}
 
     def as_argument(self, name: str) -> str:
-        """A constant stands for its number."""
+        """As it is printed in a policy: a constant as its number alone."""
         return f"{name}={self.values['c']:.6g}" if self.family is constant else str(self)
 
     @classmethod
@@ -80,7 +80,7 @@ def two_phase(t, arms, *, gap: Positive, horizon: Count):
     It needs the gap Δ and the horizon T, and explores long: at Δ = 0.01, K = 10 and T = 10⁶, τ is 6·10⁷.
     """
     tau = 16 * np.e * arms * np.log(horizon) / gap**2
-    # before τ, t·Δ² may be below 1; the maximum keeps the half that is not taken from dividing by zero
+    # np.where computes both values: before τ, where t·Δ² may be 1, the maximum keeps the second from dividing by zero
     return np.where(t < tau, 1.0, gap / np.log(np.maximum(t * gap**2, np.e)))
 
 
@@ -100,8 +100,8 @@ def Boltzmann(mean, z, *, temperature: Schedule):
 
     P[I = i] ∝ e^(μ̂_i / β_t), drawn as arg max_i { μ̂_i + β_t Z_i } with Z_i Gumbel (the Gumbel–softmax trick).
 
-    Equation (1) of the paper. One temperature for all arms: how well an arm is known does not matter, and that is its
-    fault (Theorem 2). The temperature is a schedule, a number or a function of t.
+    Equation (1) of the paper. The temperature is the same for all arms, however often each was pulled, and that is why
+    it fails (Theorem 2). It is a schedule, a number or a function of t.
 
     >>> import rightarm as ra
     >>> ra.Boltzmann(ra.inverse_log(0.25)).scores(round=10, pulls=[5, 5], means=[0.2, 0.5], z=[1.0, 0.0]).round(3)

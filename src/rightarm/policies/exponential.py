@@ -1,4 +1,4 @@
-"""Exponential weights on importance-weighted rewards, made for adversaries. Weights are kept as logarithms."""
+"""Exponential weights on importance-weighted rewards, for rewards that an adversary may choose; kept as logarithms."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Share = Annotated[float, Rule("above 0 and at most 1", lambda x: 0 < x <= 1)]
 
 
 def estimated_gain(gain, reward, probability):
-    """Add the reward over the probability that its decision had: right on average, however rarely an arm is pulled."""
+    """Add the reward over the probability of its decision: right on average, however rarely the arm is pulled."""
     return gain + reward / probability
 
 
 def estimated_loss(loss, reward, probability):
-    """The same for the loss 1 − reward."""
+    """Add the loss 1 − reward over the probability of its decision."""
     return loss + (1 - reward) / probability
 
 
@@ -72,7 +72,7 @@ def exp3pp_rate(t, arms):
 def exp3pp_floor(t, arms, loss, worst_loss, *, c):
     """ε_i = min{1/(2K), β_t, ξ_i} with ξ_i = c log(t)² / (t Δ̂_i²) and Δ̂_i = min{1, (L̂_i − min_j L̂_j) / (t−1)}."""
     gap = np.minimum(1.0, (loss - worst_loss) / np.maximum(t - 1, 1.0))
-    # a gap of zero asks for all the exploration there is: the first two limits decide then
+    # with a gap of zero ξ is huge, and the other two limits decide
     xi = c * np.log(t) ** 2 / np.maximum(t * gap**2, 1e-300)
     return np.minimum(np.minimum(1 / (2 * arms), exp3pp_rate(t, arms)), xi)
 

@@ -1,4 +1,4 @@
-"""Greedy policies: the best mean, and exploration by a rule that does not look at it."""
+"""Greedy policies: they pull the arm with the best mean, and explore by a rule that does not look at means."""
 
 from __future__ import annotations
 
@@ -50,5 +50,5 @@ def ExploreThenCommit(t, pulls, mean, arms, *, each: Count):
     array([0.25, 0.5 ])
     """
     turn = arms * each
-    committed = np.where(t > turn + 1, pulls, mean)  # from then on, the arm that was pulled once more than the others
+    committed = np.where(t > turn + 1, pulls, mean)  # after that round, the chosen arm is the one with the most pulls
     return np.where(t <= turn, -pulls, committed)

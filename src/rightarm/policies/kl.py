@@ -1,4 +1,4 @@
-"""Policies that measure the distance of means by the Kullback–Leibler divergence, not by its square."""
+"""Policies that measure how far apart two means are by the Kullback–Leibler divergence, not by their difference."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rightarm.scores.policy import policy
 TINY = 1e-300  # keeps a logarithm or a quotient finite where it is multiplied by zero
 
 
-LOG_OF_NOTHING = -690.0  # log TINY is below, the logarithm of a share of rewards is above
+LOG_OF_NOTHING = -690.0  # above log TINY, and below the logarithm of every mean that rewards can have
 
 
 def plogp(p):
@@ -68,11 +68,11 @@ def KLUCB(t, pulls, mean, entropy, *, c: NonNegative = 0.0):
 
 @policy
 def GaussianKLUCB(t, pulls, mean, *, sigma: Positive = 0.5, c: NonNegative = 0.0):
-    """The same measured by the divergence of Gaussian laws, (q − μ̂)² / (2σ²).
+    """The largest mean that an arm may have by its rewards, measured by the divergence of Gaussian laws.
 
     I = arg max_i { μ̂_i + √(2σ² (log t + c log log t) / N_i) }
 
-    Reference as for `KLUCB`; σ = 1/2 for rewards in [0, 1].
+    The divergence is (q − μ̂)² / (2σ²). Reference as for `KLUCB`; σ = 1/2 for rewards in [0, 1].
 
     >>> import rightarm as ra
     >>> ra.GaussianKLUCB().scores(round=9, pulls=[4, 4], means=[0.25, 0.5]).round(3)
@@ -83,12 +83,12 @@ def GaussianKLUCB(t, pulls, mean, *, sigma: Positive = 0.5, c: NonNegative = 0.0
 
 
 def log_mean(mean):
-    """log μ̂; 0 log 0 = 0 wherever it is used."""
+    """log μ̂, finite also at μ̂ = 0, where it is multiplied by zero."""
     return np.log(np.clip(mean, TINY, 1.0))
 
 
 def log_rest(mean):
-    """log(1 − μ̂), likewise."""
+    """log(1 − μ̂), finite also at μ̂ = 1, where it is multiplied by zero."""
     return np.log(np.clip(1 - mean, TINY, 1.0))
 
 
@@ -105,8 +105,8 @@ def KLMS(pulls, mean, log_mean, log_rest, best_log_mean, worst_log_rest, z):
     >>> ra.KLMS().scores(round=9, pulls=[4, 4], means=[0.25, 0.75]).round(4)
     array([-2.1972,  0.    ])
     """
-    # The logarithms of the best mean and of its rest are the largest and the smallest of those that the arms keep.
+    # The best mean has the largest log μ̂ and the smallest log(1 − μ̂) of all arms.
     p = np.clip(mean, 0.0, 1.0)
     divergence = p * (log_mean - best_log_mean) + (1 - p) * (log_rest - worst_log_rest)
-    failed = (p < 1) & (worst_log_rest < LOG_OF_NOTHING)  # which, if the best mean is 1, it never does
+    failed = (p < 1) & (worst_log_rest < LOG_OF_NOTHING)  # the best mean is 1, and this arm has paid less than 1 once
     return -pulls * np.where(failed, np.inf, np.maximum(divergence, 0.0)) + z

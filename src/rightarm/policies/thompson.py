@@ -59,8 +59,8 @@ def BetaThompson(t, pulls, mean, z):
 def beta_draw(z: float, t: float, a: float, b: float) -> float:
     """A draw from Beta(a, b), a and b at least 1: X/(X + Y) of two gamma draws, all made from z and t.
 
-    The noise of an arm and round is one number; the several that a rejection method takes are hashed from it and from
-    the round, without which 32 bits would be all that there is.
+    An arm has one noise number in a round, but a rejection method needs several. They are hashed from that number and
+    the round; without the round there would be only 2³² different draws.
     """
     seed = scrambled(bits_of_double(z) ^ scrambled(bits_of_double(t)))
     x, seed = gamma_draw(seed, a)
@@ -71,7 +71,7 @@ def beta_draw(z: float, t: float, a: float, b: float) -> float:
 @jit
 def gamma_draw(seed: u64, shape: float) -> tuple[float, u64]:
     """A draw from the gamma law with a shape of at least 1, and the next seed: Marsaglia and Tsang, TOMS 26, 2000."""
-    if shape != shape:  # NaN, with which the loop would not end
+    if shape != shape:  # NaN, for which the loop would not end
         return shape, seed
     d = shape - 1.0 / 3.0
     c = 1.0 / np.sqrt(9.0 * d)

@@ -70,7 +70,7 @@ def AnytimeMOSS(t, pulls, mean, arms):
 
 
 def truncated_sum(t, pulls, arms, total, reward, *, u):
-    """Add a reward unless it is larger than √(u N / log t²); t from K + 1 on, so that all first pulls are alike."""
+    """Add a reward unless it is larger than √(u N / log t²); t is at least K + 1, which treats first pulls alike."""
     level = 2 * np.log(np.maximum(t, arms + 1))
     return total + np.where(np.abs(reward) * np.sqrt(level) <= np.sqrt(u * pulls), reward, 0.0)
 
@@ -93,7 +93,7 @@ def RobustUCB(t, pulls, total, *, u: Positive):
     return total / pulls + 4 * np.sqrt(2 * u * np.log(t) / pulls)
 
 
-OFFSET = 64.0  # more than rewards in [0, 1] and their confidence can reach
+OFFSET = 64.0  # above every mean of rewards in [0, 1] plus twice its confidence radius
 
 
 def pulls_at_end(phases, horizon):
@@ -114,12 +114,12 @@ def pulls_then(pulls, phases, ended, *, horizon):
 
 
 def mean_then(pulls, mean, phases, mark, *, horizon):
-    """The arm's mean at the end of its last phase, with an offset by which a later phase has the larger one."""
+    """The arm's mean at the end of its last phase, plus an offset that makes it larger than any of an earlier phase."""
     return np.where(pulls >= pulls_at_end(phases, horizon), OFFSET * (phases + 1) + mean, mark)
 
 
 def reach_then(pulls, mean, phases, reach, *, horizon):
-    """The same for the mean and twice its confidence radius: what the largest mean must not exceed."""
+    """The arm's mean plus twice its confidence radius at that time; it is eliminated if the largest mean is above."""
     radius = np.sqrt(np.log(np.maximum(horizon * 0.25**phases, 1.0)) / (2 * pulls))
     return np.where(pulls >= pulls_at_end(phases, horizon), OFFSET * (phases + 1) + mean + 2 * radius, reach)
 

@@ -48,6 +48,3 @@ def Uniform(u, *, low: float, high: float):
     array([0.5 , 0.75])
     """
     return low + (high - low) * u
-
-
-# Heavy tails: rewards of which a few outweigh all others.

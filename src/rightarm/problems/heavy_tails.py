@@ -25,9 +25,9 @@ def _ratio_above_two(x: Any) -> Any:
 def Pareto(u, *, alpha: AboveOne, scale: Positive = 1.0):
     """Pay at least ``scale``, and more than x with probability (scale / x)^alpha.
 
-    x = scale · u^(−1/alpha), with mean scale·alpha / (alpha − 1). The second moment is infinite up to alpha = 2. With
-    alpha near 1 most of the mean lies in rewards rarer than any simulation meets: at 1.01, 70% of it in those of
-    probability below 10⁻¹⁶.
+    x = scale · u^(−1/alpha), with mean scale·alpha / (alpha − 1). The second moment is infinite for alpha up to 2. With
+    alpha near 1 most of the mean comes from rewards that are too rare for any simulation: at 1.01, 70% of it from
+    rewards of probability below 10⁻¹⁶.
 
     >>> Pareto(alpha=[3.0, 1.5], scale=1.0).means
     array([1.5, 3. ])
@@ -45,7 +45,7 @@ def StudentT(u, v, *, mean: float, df: AboveOne, scale: Positive = 1.0):
     """Pay ``mean`` plus ``scale`` times Student's t with ``df`` degrees of freedom, not necessarily a whole number.
 
     x = mean + scale · √(df·(u^(−2/df) − 1)) · cos(2πv), which for df → ∞ is Box and Muller's formula for a Gaussian.
-    The second moment is infinite up to df = 2.
+    The second moment is infinite for df up to 2.
 
     Bailey (1994), Polar generation of random variates with the t-distribution.
 
@@ -63,7 +63,7 @@ def StudentT(u, v, *, mean: float, df: AboveOne, scale: Positive = 1.0):
 def LogNormal(w, *, mu: float, sigma: NonNegative = 1.0):
     """Pay exp(mu + sigma·w), w a standard Gaussian: the mean is exp(mu + sigma²/2), the median exp(mu).
 
-    All moments are finite, yet for a large sigma they are made by rewards rarer than any simulation meets.
+    All moments are finite, but for a large sigma they come from rewards that are too rare for any simulation.
 
     >>> LogNormal(mu=[0.0, 1.0], sigma=1.0).means.round(3)
     array([1.649, 4.482])

@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rightarm.formula import (
     Family,
     Formula,
     check_count,
     check_number,
-    define,
     from_specification,
     rule_of,
 )
-from rightarm.formula.compile import pointer, positional
+from rightarm.problems.moments import moments
 from rightarm.text import short, table
+from rightarm.types import F64
 
 Requirement = tuple[str, Callable[..., Any]] | None
-QUADRATURE = 1 << 20  # points behind a moment that is not given in closed form
-PRECISION = 2e-5  # of the standard deviation of what is averaged, to which such a moment must be certain
 
 
 @dataclass(frozen=True)
@@ -110,57 +106,22 @@ class Problem(Formula):
         return self._call(inputs, {name: np.asarray(value)[arm] for name, value in self.values.items()})
 
     @functools.cached_property
-    def means(self) -> NDArray[np.float64]:
+    def means(self) -> F64:
         """The mean reward of every arm, corruption aside."""
-        means = self._moments("mean", self.family.mean, power=1)
+        means = moments(self, "mean", self.family.mean, power=1)
         if not np.isfinite(means).all():
             raise ValueError(f"the means of {self!r} must be finite, got {means.tolist()}")
         return means
 
     @functools.cached_property
-    def second_moments(self) -> NDArray[np.float64]:
+    def second_moments(self) -> F64:
         """E X² of every arm's reward X, corruption aside; infinite where the tail is heavy enough.
 
         >>> import rightarm as ra
         >>> ra.Gaussian([3.0, 0.0], sigma=2.0).second_moments
         array([13.,  4.])
         """
-        return self._moments("second_moment", self.family.second_moment, power=2)
-
-    def _moments(self, name: str, closed: Callable[..., Any] | None, power: int) -> NDArray[np.float64]:
-        """A moment of every arm: ``closed`` of the parameters, or by quadrature where that is not given."""
-        if closed is not None:
-            values = {name: np.array(value) for name, value in self.values.items()}
-            with np.errstate(over="ignore"):  # infinite is a value here, and whoever minds says so
-                moments = np.broadcast_to(np.asarray(closed(**values), dtype=float), (self.arms,)).copy()
-        else:
-            rows = list(zip(*self.values.values(), strict=True))
-            alike = rows if "arm" not in self.inputs else list(range(self.arms))  # equal arms are integrated once
-            arms = {row: arm for arm, row in enumerate(alike)}
-            found = {row: self._by_quadrature(name, arm, power) for row, arm in arms.items()}
-            moments = np.array([found[row] for row in alike])
-        moments.setflags(write=False)
-        return moments
-
-    def _by_quadrature(self, name: str, arm: int, power: int) -> float:
-        """A moment of one arm, or an error that asks for it."""
-        family, argument = self.family.name, f"@problem({name}=...)"
-        if {"t", "pulls"} & self.inputs:
-            raise ValueError(f"{family} changes over time: give its {name.replace('_', ' ')} with {argument}")
-        moment, _, certain = self.quadrature(arm, power)
-        if not certain:
-            raise ValueError(f"the {name.replace('_', ' ')} of {family} is hard to integrate: give it with {argument}")
-        return moment
-
-    def quadrature(self, arm: int, power: int) -> tuple[float, float, bool]:
-        """E Xᵖ of one arm over u, v and w, the deviation of Xᵖ, and whether two grids agree to a small part of it."""
-        with np.errstate(over="ignore", invalid="ignore"):  # an infinite sum is not certain
-            fine, coarse = (
-                np.broadcast_to(self.evaluate({"arm": arm, **_grid(points, self.inputs)}), points) ** power
-                for points in (QUADRATURE, QUADRATURE // 2)
-            )
-            moment, spread = float(fine.mean()), float(fine.std())
-            return moment, spread, bool(abs(moment - coarse.mean()) <= PRECISION * spread)
+        return moments(self, "second_moment", self.family.second_moment, power=2)
 
     @property
     def best_arm(self) -> int:
@@ -168,9 +129,9 @@ class Problem(Formula):
         return int(np.argmax(self.means))
 
     @functools.cached_property
-    def gaps(self) -> NDArray[np.float64]:
+    def gaps(self) -> F64:
         """Δ_i = μ* − μ_i."""
-        gaps: NDArray[np.float64] = self.means.max() - self.means
+        gaps: F64 = self.means.max() - self.means
         gaps.setflags(write=False)
         return gaps
 
@@ -211,34 +172,6 @@ class Problem(Formula):
         rows = [[str(i), short(m), short(g)] for i, (m, g) in enumerate(zip(self.means, self.gaps, strict=True))]
         head = f"{self.family.name} with {self.arms} arms, the best is arm {self.best_arm}"
         return f"{head}\n{table(['arm', 'mean', 'gap'], rows, words=0)}"
-
-
-def _grid(points: int, inputs: frozenset[str]) -> dict[str, NDArray[np.float64]]:
-    """Midpoints for one kind of noise; for two or three a lattice, which fills the square or the cube evenly.
-
-    The steps of the lattice are powers of the golden ratio, or of its counterpart for the cube: the roots of
-    x = 1/(1 + x) and of x = 1/(1 + x)^½. In the cube it is folded, x to 1 − |2x − 1|, and ten times as good.
-    """
-    asked = [name for name in ("u", "v", "w") if name in inputs]
-    cube = len(asked) == 3
-    step = 0.7548776662466927 if cube else (math.sqrt(5) - 1) / 2
-    index = np.arange(points, dtype=np.float64)
-    columns = [index * step**k % 1.0 if k else (index + 0.5) / points for k in range(len(asked))]
-    if cube:
-        columns = [1 - np.abs(2 * column - 1) for column in columns]
-    inside = 0.5 / points  # u and v are never 0 or 1
-    return {
-        name: _gaussian_quantiles(column) if name == "w" else np.clip(column, inside, 1 - inside)
-        for name, column in zip(asked, columns, strict=True)
-    }
-
-
-def _gaussian_quantiles(u: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Φ⁻¹ by interpolation in a table of Φ, itself a sum of the density: right to 1e-9."""
-    x = np.linspace(-8.5, 8.5, 400_001)
-    density = np.exp(-(x**2) / 2)
-    below = np.cumsum(density) - density / 2
-    return np.interp(u, below / density.sum(), x)
 
 
 class ProblemFamily(Family):
@@ -306,39 +239,3 @@ def problem_from_specification(specification: Mapping[str, Any]) -> Problem:
     bare = from_specification(specification)
     corruptions = tuple(Corruption(**corruption) for corruption in specification["corruptions"])
     return Problem(bare.family, bare.values, corruptions)
-
-
-# The compiled form: rewards of one round, a lane being a replication.
-
-REWARD = "void(float64, int64[::1], float64[::1], float64[:,::1], float32[::1], float64[:,::1], float64[::1])"
-
-
-def reward_lanes(t: float, arm: Any, pulls: Any, uniform: Any, w: Any, numbers: Any, out: Any) -> None:
-    """Rewards of the pulled arms; ``numbers`` has a row for each parameter, in it the arms, or the arms × lanes."""
-    for lane in range(out.size):
-        u, v, w_lane = uniform[0, lane], uniform[1, lane], np.float64(w[lane])
-        out[lane] = reward(t, pulls[lane], arm[lane], u, v, w_lane, numbers, lane, out.size)
-
-
-def reward(
-    t: float, pulls: float, arm: int, u: float, v: float, w: float, numbers: Any, lane: int, lanes: int
-) -> float:
-    """Stands in `reward_lanes` for the problem's formula."""
-    raise NotImplementedError
-
-
-def compiled_reward(problem: Problem, *others: Problem) -> tuple[Any, NDArray[np.float64]]:
-    """The compiled rewards and the numbers they take, of one problem for all lanes or of a problem for each."""
-    column = "arm * lanes + lane" if others else "arm"
-    parameters = [f"numbers[{i}, {column}]" for i in range(len(problem.values))]
-    expression = f"formula({', '.join([*problem.family.inputs, *parameters])})"
-    functions = {"formula": positional(problem.family.function)}
-    subject = f"the problem {problem.family.name}"
-    function = pointer(
-        subject,
-        reward_lanes,
-        REWARD,
-        reward=define("reward", "t, pulls, arm, u, v, w, numbers, lane, lanes", expression, functions),
-    )
-    numbers = np.array([list(each.values.values()) for each in (problem, *others)], dtype=np.float64)
-    return function, np.moveaxis(numbers, 0, -1).reshape(len(problem.values), -1)

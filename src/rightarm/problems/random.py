@@ -14,7 +14,7 @@ from rightarm.problems.problem import Corruption, Problem, ProblemFamily, corrup
 from rightarm.streams import fill_luck, initial_stream
 from rightarm.types import F64, U32
 
-BLOCK = 32  # replications drawn together, always the same ones, so that vector code cannot round one of them otherwise
+BLOCK = 32  # replications drawn together; always the same 32, because vector code may round by the place in a block
 
 
 class RandomProblem(Formula):
@@ -145,7 +145,7 @@ def _block(problem: RandomProblem, seed: int, block: int) -> dict[str, F64]:
 
 
 def _numbers(law: Problem, state: U32) -> F64:
-    """What each arm of ``law`` pays once in each lane, arms × lanes; its noise is made as that of so many rounds is."""
+    """What each arm of ``law`` pays once in each lane, arms × lanes; each arm has the noise of a round."""
     shape = (law.arms, state.shape[1])
     asked = [name in law.inputs for name in ("u", "v", "w")]
     words = np.zeros((law.arms, 2 * asked[0] + 2 * asked[1] + asked[2], state.shape[1]), np.uint32)

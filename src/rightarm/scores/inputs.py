@@ -1,4 +1,4 @@
-"""What a policy is given for one live decision, and what its formulas give back, checked."""
+"""What formulas may ask for: their inputs by name, and the state of the arms that they are computed from, checked."""
 
 from __future__ import annotations
 
@@ -6,10 +6,27 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-F64 = NDArray[np.float64]
-Memory = Mapping[str, ArrayLike]
+from rightarm.types import F64
+
+INPUTS = {
+    "t": "the round, counted from 1",
+    "pulls": "how often the arm was pulled",
+    "mean": "the mean of the arm's rewards",
+    "z": "fresh noise, one draw for every arm and round",
+    "best": "the largest mean of all arms",
+    "worst": "the smallest mean of all arms",
+    "arms": "the number of arms",
+    "variance": "the variance of the arm's rewards about their mean, Σ (x − mean)² / pulls",
+    "best_variance": "the largest variance of all arms",
+    "worst_variance": "the smallest variance of all arms",
+}
+VARIANCES = frozenset({"variance", "best_variance", "worst_variance"})
+STATISTICS = VARIANCES | {"pulls", "mean", "best", "worst"}  # what is not known of an arm before its first pull
+
+Memory = Mapping[str, ArrayLike] | None
+Variances = ArrayLike | None
 
 
 def one_each(place: str, value: Any, shape: tuple[int, ...]) -> F64:
@@ -44,7 +61,7 @@ def with_extremes(columns: Mapping[str, Any]) -> dict[str, Any]:
     return named
 
 
-def check_variances(asker: Any, asked: bool, variances: ArrayLike | None, pulls: F64) -> F64 | None:
+def check_variances(asker: Any, asked: bool, variances: Variances, pulls: F64) -> F64 | None:
     """The arms' variances as an array, or an error if they are asked for and missing, or wrong."""
     if variances is None:
         if asked and pulls.any():
@@ -71,7 +88,7 @@ def check_statistics(pulls: ArrayLike, means: ArrayLike, whole: bool = True) -> 
     return pulls, means
 
 
-def check_memory(columns: Sequence[str], memory: Memory | None, arms: int) -> dict[str, F64]:
+def check_memory(columns: Sequence[str], memory: Memory, arms: int) -> dict[str, F64]:
     """The columns that a policy remembers as arrays, zeros if nothing is given, or an error that says what is wrong."""
     given = dict.fromkeys(columns, np.zeros(arms)) if memory is None else memory
     if not isinstance(given, Mapping):

@@ -15,16 +15,23 @@ from rightarm.estimators.compiled import MEAN, MEMORY, PULLS, VARIANCE
 from rightarm.formula import Formula, define, program
 from rightarm.formula.compile import function
 from rightarm.propensity import score_law
-from rightarm.scores.inputs import F64
-from rightarm.scores.policy import Part, Policy
+from rightarm.scores.family import Part
+from rightarm.scores.policy import Policy
 from rightarm.scores.rules import FAR, FORGOTTEN, location_and_scale
 from rightarm.scores.simulated import PER_ROUND, check_formulas, common_of, put
+from rightarm.types import F64
 
 __all__ = ["MEAN", "MEMORY", "PULLS", "VARIANCE", "Live", "live_policy"]
 
 LAW = "boolean(float64, float64[:,::1], int64[::1], float64[::1], float64[::1], float64[::1], float64[::1])"
 LESSON = "void(float64, float64[:,::1], int64, float64, float64, float64, float64[::1])"
 ARGUMENTS = "t, pulls, mean, best, worst, arms, p, memory, top, bottom, k"
+
+
+# Numbers that stand in the templates for those of a policy: the columns that an arm remembers, those that are computed
+# of pulls and mean, 1 if a formula asks for the variance (which then is the last column), and whether every arm must be
+# pulled once.
+columns, kept, varies, must_pull = 0, 0, 0, False
 
 
 def law_of_scores(t: float, table: Any, members: Any, numbers: Any, first: Any, second: Any, explored: Any) -> bool:
@@ -34,20 +41,20 @@ def law_of_scores(t: float, table: Any, members: Any, numbers: Any, first: Any, 
     """
     arms, count = np.float64(members.size), members.size
     pulls, mean = table[PULLS], table[MEAN]
-    if must_pull():
+    if must_pull:
         for i in range(count):
             if pulls[members[i]] < FORGOTTEN:
                 return False
     p = common(t, arms, numbers)
-    memory = np.empty((columns() + kept() + varies(), count))
+    memory = np.empty((columns + kept + varies, count))
     best, worst = -np.inf, np.inf
     for i in range(count):
         k = members[i]
         best, worst = max(best, mean[k]), min(worst, mean[k])
-        for column in range(columns()):
+        for column in range(columns):
             memory[column, i] = table[MEMORY + column, k]
-        if varies():
-            memory[columns() + kept(), i] = table[VARIANCE, k]
+        if varies:
+            memory[columns + kept, i] = table[VARIANCE, k]
         keep(t, pulls[k], mean[k], 0.0, 0.0, arms, p, memory, memory, memory, i)
     top, bottom = np.empty(memory.shape[0]), np.empty(memory.shape[0])
     for column in range(memory.shape[0]):
@@ -62,13 +69,13 @@ def law_of_scores(t: float, table: Any, members: Any, numbers: Any, first: Any, 
 def lesson(t: float, table: Any, arm: int, reward: float, probability: float, arms: float, numbers: Any) -> None:
     """The next values of an arm's columns, in their places."""
     p = common(t, arms, numbers)
-    memory, new = np.empty((columns() + kept() + varies(), 1)), np.empty((columns(), 1))
-    for column in range(columns()):
+    memory, new = np.empty((columns + kept + varies, 1)), np.empty((columns, 1))
+    for column in range(columns):
         memory[column, 0] = table[MEMORY + column, arm]
-    if varies():
-        memory[columns() + kept(), 0] = table[VARIANCE, arm]
+    if varies:
+        memory[columns + kept, 0] = table[VARIANCE, arm]
     learn(t, table[PULLS, arm], table[MEAN, arm], reward, probability, arms, p, memory, 0, new)
-    for column in range(columns()):
+    for column in range(columns):
         table[MEMORY + column, arm] = new[column, 0]
 
 
@@ -94,26 +101,6 @@ def keep(*arguments: Any) -> tuple[float, ...]:
 
 def learn(*arguments: Any) -> tuple[float, ...]:
     """Stands for putting the next values of the columns in ``new``."""
-    raise NotImplementedError
-
-
-def must_pull() -> bool:
-    """Stands for whether every arm must be pulled once."""
-    raise NotImplementedError
-
-
-def columns() -> int:
-    """Stands for the number of columns that an arm remembers."""
-    raise NotImplementedError
-
-
-def kept() -> int:
-    """Stands for the number of columns that are computed of pulls and mean."""
-    raise NotImplementedError
-
-
-def varies() -> int:
-    """Stands for 1 if a formula asks for the variance, which then is the last of the columns, and for 0 if not."""
     raise NotImplementedError
 
 
@@ -148,12 +135,8 @@ def live_policy(policy: Policy) -> Live:
         f"put({text}, memory, {len(policy.columns) + column}, k), "
         for column, text in enumerate(texts[len(policy.columns) :])
     ]
-    shared = {
-        "common": common_of(parts),
-        "columns": define("columns", "", str(len(policy.columns)), {}),
-        "kept": define("kept", "", str(len(policy.keep)), {}),
-        "varies": define("varies", "", str(int(policy.asks_variance)), {}),
-    }
+    sizes = {"columns": len(policy.columns), "kept": len(policy.keep), "varies": int(policy.asks_variance)}
+    shared: dict[str, Any] = {"common": common_of(parts), **sizes}
     subject = f"the policy {policy.family.name}"
     return Live(
         function(
@@ -163,7 +146,7 @@ def live_policy(policy: Policy) -> Live:
             law=define("law", ARGUMENTS, stated, functions),
             explore=define("explore", ARGUMENTS, exploring, functions),
             keep=define("keep", ARGUMENTS, f"({''.join(keeping)})", functions),
-            must_pull=define("must_pull", "", str(policy.needs_pulls), {}),
+            must_pull=policy.needs_pulls,
             **shared,
         ),
         function(

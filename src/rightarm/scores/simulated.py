@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rightarm.formula import Formula, Program, define, program
 from rightarm.formula.compile import pointer
 from rightarm.scores.inputs import State, one_each
-from rightarm.scores.policy import PROBE_ROUND, Policy
+from rightarm.scores.policy import Policy
 from rightarm.scores.rules import FAR, location_and_scale
+from rightarm.scores.score import PROBE_ROUND
+from rightarm.types import F64
 
 PER_ROUND = frozenset({"t", "arms"})  # what is the same for all arms and replications of a round
 
@@ -31,6 +32,7 @@ LEARN = (
 )
 
 SCORE_ARGUMENTS = "t, pulls, mean, z, best, worst, arms, p, memory, top, bottom, k, lane"
+distance = 1.0  # stands in `affine_lanes` for the distance between its two readings
 LEARN_ARGUMENTS = "t, pulls, mean, reward, probability, arms, p, memory, k, lane, out"
 
 
@@ -78,7 +80,7 @@ def affine_lanes(
         n, m = pulls[lane], mean[lane]
         at_early = score(early, n, m, 0.0, 0.0, 0.0, arms, p, memory, memory, memory, 0, lane)
         at_late = score(late, n, m, z, 0.0, 0.0, arms, q, memory, memory, memory, 0, lane)
-        location[lane], scale[lane] = location_and_scale(at_early, at_late, distance())
+        location[lane], scale[lane] = location_and_scale(at_early, at_late, distance)
 
 
 def learn_lanes(
@@ -119,11 +121,6 @@ def put(value: float, out: Any, column: int, lane: int) -> float:
     return 0.0
 
 
-def distance() -> float:
-    """Stands in `affine_lanes` for the distance between its two readings."""
-    raise NotImplementedError
-
-
 def _check_arm_by_arm(policy: Policy) -> None:
     """An arm's score must be its own: compiled code sees one arm at a time, where a sum over arms is a sum over one."""
     random = np.random.default_rng(20170529)
@@ -131,7 +128,7 @@ def _check_arm_by_arm(policy: Policy) -> None:
     columns = {name: random.random(4) for name in policy.memory_names}
     inputs = State(PROBE_ROUND, pulls, means, columns, None, arms=4).inputs(z)
 
-    def values(formula: Formula, of: slice) -> NDArray[np.float64]:
+    def values(formula: Formula, of: slice) -> F64:
         own = {name: value[of] if np.ndim(value) else value for name, value in inputs.items()}
         return one_each(policy.family.name, formula.evaluate(own), means[of].shape)
 
@@ -175,7 +172,7 @@ class Compiled(NamedTuple):
     affine: Any
     explore: Any
     learn: Any
-    numbers: NDArray[np.float64]
+    numbers: F64
 
 
 def compiled_policy(policy: Policy) -> Compiled:
@@ -193,7 +190,7 @@ def compiled_policy(policy: Policy) -> Compiled:
     exploring = parts.expressions[1] if explored else "0.0"
     learning = "".join(f"put({lesson}, out, {column}, lane), " for column, lesson in enumerate(lessons))
     subject = f"the policy {policy.family.name}"
-    apart = define("distance", "", f"{FAR}" if policy.steady else "1.0", {})
+    apart = FAR if policy.steady else 1.0
     return Compiled(
         pointer(subject, score_block, SCORE, **_score(parts, "0.0" if policy.by_arm else scoring)),
         pointer(subject, affine_lanes, AFFINE, distance=apart, **_score(parts, scoring if policy.by_arm else "0.0")),

@@ -128,13 +128,13 @@ def largest_score(score: F64, largest: F64, arm: I64) -> None:
 
 @jit
 def largest_affine(location: F64, scale: F64, z: F32, largest: F64, arm: I64) -> None:
-    """The same for scores location + scale·z, which are not stored."""
+    """The arm of the largest location + scale·z in every lane, marked if another has it too; no score is stored."""
     for lane in range(0, arm.size, WIDTH):
         _noisy(location, scale, z, lane, largest, arm)
 
 
 @jit
 def largest_clocked(location: F64, scale: F64, clock: float, largest: F64, arm: I64) -> None:
-    """The same for scores location + scale·clock, the clock being one number for all."""
+    """The arm of the largest location + scale·clock in every lane, the clock being one number for all of them."""
     for lane in range(0, arm.size, WIDTH):
         _clocked(location, scale, clock, lane, largest, arm)

@@ -11,13 +11,14 @@ from rightarm import noise
 from rightarm.estimators.compiled import no_estimator, simulated_estimator
 from rightarm.estimators.statistics import COUNT, OWN, SPREAD, SUM
 from rightarm.noise import compiled_law
-from rightarm.problems.problem import Problem, compiled_reward
+from rightarm.problems import Problem
 from rightarm.problems.random import RandomProblem
 from rightarm.scores.inputs import State
 from rightarm.scores.policy import Policy
 from rightarm.scores.rules import FORGOTTEN
 from rightarm.scores.simulated import compiled_policy
 from rightarm.simulation.kernels import play
+from rightarm.simulation.rewards import compiled_reward
 from rightarm.simulation.state import (
     Bounds,
     Choice,
@@ -111,7 +112,7 @@ class Run:
         self._check()
 
     def _check(self) -> None:
-        """Say that a reward or a score was not a number; the rounds look out for such scores."""
+        """Raise if a reward, a score or a remembered value was not a number, or exploration was no probability."""
         sums = self.known.total if self.uses.inline else self.estimates.kept[:, :, SUM]
         if not np.isfinite(sums).all():
             raise ValueError(f"a reward was not a finite number by round {self.round}")

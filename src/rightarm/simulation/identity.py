@@ -12,6 +12,7 @@ DETERMINING = (
     "estimators",
     "formula",
     "noise",
+    "problems/moments",
     "problems/problem",
     "problems/random",
     "propensity",
@@ -20,6 +21,7 @@ DETERMINING = (
     "simulation/engine",
     "simulation/jobs",
     "simulation/kernels",
+    "simulation/rewards",
     "simulation/state",
     "streams",
 )

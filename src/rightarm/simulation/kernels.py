@@ -14,8 +14,8 @@ import numpy as np
 from rightarm.estimators.compiled import average, remember
 from rightarm.formula.compile import fma, jit
 from rightarm.formula.elementary import exp
-from rightarm.scores.policy import EARLY, LATE
 from rightarm.scores.rules import explored_or_chosen, goes_first
+from rightarm.scores.score import EARLY, LATE
 from rightarm.simulation.argmax import TIE, largest_affine, largest_clocked, largest_score
 from rightarm.simulation.state import (
     Bounds,
@@ -150,7 +150,7 @@ def total_weight(location: F64, peak: F64, weight: F64) -> None:
 
 @jit
 def take_explored(t: int, words: U32, floors: F64, explored: F64, arm: I64, failed: I64) -> None:
-    """Explore where a uniform number falls below the sum of all floors: the arm in whose part of it it falls."""
+    """Explore where a uniform number falls below the sum of all floors; the floor that it falls in tells the arm."""
     for lane in range(arm.size):
         explored[lane] = 0.0
     sound = True

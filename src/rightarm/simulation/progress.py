@@ -35,11 +35,8 @@ class RateColumn(ProgressColumn):
 def bar(title: str, total: int) -> Iterator[Callable[[int], None]]:
     """A bar on standard error over ``total`` rounds; call what it gives with rounds played.
 
-    Until the first of them it says that formulas are compiled, which new ones are; without rounds there is no bar.
+    Until the first of them it says that formulas are being compiled.
     """
-    if not total:
-        yield lambda rounds: None
-        return
     columns = (
         TextColumn("[progress.description]{task.description}"),
         BarColumn(),

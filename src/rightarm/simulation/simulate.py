@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, overload
+from typing import Any, TypedDict, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,41 +24,34 @@ from rightarm.types import F64
 Simulated = Problem | RandomProblem
 
 
+class Settings(TypedDict, total=False):
+    """What `simulate` may be given besides policies, problems and horizon."""
+
+    replications: int
+    seed: int | None
+    checkpoints: int | Sequence[int]
+    workers: int | None
+    progress: bool
+    pulls: ArrayLike | None
+    means: ArrayLike | None
+    memory: Mapping[str, ArrayLike] | None
+    variances: ArrayLike | None
+    lanes: int | None
+
+
+Policies = Policy | Sequence[Policy]
+Problems = Sequence[Simulated] | Mapping[str, Simulated]
+
+
+@overload
+def simulate(policies: Policies, problem: Simulated, *, horizon: int, **settings: Unpack[Settings]) -> Result: ...
 @overload
 def simulate(
-    policies: Policy | Sequence[Policy],
-    problem: Simulated,
-    *,
-    horizon: int,
-    replications: int = ...,
-    seed: int | None = ...,
-    checkpoints: int | Sequence[int] = ...,
-    workers: int | None = ...,
-    progress: bool = ...,
-    pulls: ArrayLike | None = ...,
-    means: ArrayLike | None = ...,
-    memory: Mapping[str, ArrayLike] | None = ...,
-    lanes: int | None = ...,
-) -> Result: ...
-@overload
-def simulate(
-    policies: Policy | Sequence[Policy],
-    problem: Sequence[Simulated] | Mapping[str, Simulated],
-    *,
-    horizon: int,
-    replications: int = ...,
-    seed: int | None = ...,
-    checkpoints: int | Sequence[int] = ...,
-    workers: int | None = ...,
-    progress: bool = ...,
-    pulls: ArrayLike | None = ...,
-    means: ArrayLike | None = ...,
-    memory: Mapping[str, ArrayLike] | None = ...,
-    lanes: int | None = ...,
+    policies: Policies, problem: Problems, *, horizon: int, **settings: Unpack[Settings]
 ) -> ResultsByProblem: ...
 def simulate(
-    policies: Policy | Sequence[Policy],
-    problem: Simulated | Sequence[Simulated] | Mapping[str, Simulated],
+    policies: Policies,
+    problem: Simulated | Problems,
     *,
     horizon: int,
     replications: int = 64,
@@ -111,7 +104,8 @@ def simulate(
         rounds = check_checkpoints(checkpoints, start.rounds, horizon)
         played.append(_Play(chosen, each, start, seed, replications, rounds))
     jobs = {job: place for play in played for job, place in play.jobs(lanes)}
-    with _bar(progress, sum(job.rounds for job in jobs)) as on_rounds:
+    silent = contextlib.nullcontext(lambda rounds: None)
+    with _bar(sum(job.rounds for job in jobs)) if progress else silent as on_rounds:
         for job, outcome in play_jobs(jobs, workers, on_rounds):
             jobs[job](outcome)
     results = [play.result() for play in played]
@@ -175,7 +169,7 @@ def _check_problems(problem: Any) -> dict[str, Simulated]:
     return named
 
 
-def _check_policies(policies: Policy | Sequence[Policy]) -> tuple[Policy, ...]:
+def _check_policies(policies: Policies) -> tuple[Policy, ...]:
     listed = (policies,) if isinstance(policies, Policy) else tuple(policies) if np.iterable(policies) else (policies,)
     for policy in listed:
         if not isinstance(policy, Policy):
@@ -206,7 +200,8 @@ def check_start(
     """The statistics from which ``policies`` start on ``problem``; nothing pulled yet unless given."""
     if (pulls is None) != (means is None):
         raise TypeError(f"pulls and means go together, got pulls={pulls!r} and means={means!r}")
-    counts, averages = check_statistics(*((np.zeros(problem.arms),) * 2 if pulls is None else (pulls, means)))
+    nothing = np.zeros(problem.arms)
+    counts, averages = check_statistics(nothing if pulls is None else pulls, nothing if means is None else means)
     if counts.size != problem.arms:
         raise ValueError(f"pulls must have one value for each of the {problem.arms} arms, got {counts.size}")
     columns = sorted({name for policy in policies for name in policy.columns})
@@ -242,12 +237,7 @@ def _check_lanes(lanes: int) -> int:
     return whole
 
 
-@contextlib.contextmanager
-def _bar(progress: bool, total: int) -> Iterator[Callable[[int], None]]:
-    if not progress:
-        yield lambda rounds: None
-        return
-    from rightarm.simulation.progress import bar
+def _bar(total: int) -> contextlib.AbstractContextManager[Callable[[int], None]]:
+    from rightarm.simulation.progress import bar  # which needs an extra
 
-    with bar("simulating", total) as on_rounds:
-        yield on_rounds
+    return bar("simulating", total)

@@ -247,9 +247,13 @@ def test_own_policies_and_problems_beside_the_file(tmp_path: Path) -> None:
         '[policies]\ns = { use = "own_one:Sloth", c = [1, 2.5] }\nready = "own_one:ready"\n'
         'c = { use = "Boltzmann", temperature = { use = "own_one:cooling", rate = 0.5 } }\n'
         'p = { use = "Boltzmann", temperature = "own_one:plain" }\n'
+        'called = "own_one:Sloth(c=1 / 4)"\n'
+        'part = { use = "Boltzmann", temperature = ["own_one:cooling(rate=0.75)", "own_one:cooling(2)"] }\n'
     )
     cells = own(tmp_path, "own_one", text).cells
-    assert len(cells) == 10
+    assert len(cells) == 16
+    made = [str(cell.policy) for cell in cells]
+    assert {"Sloth(c=0.25)", "Boltzmann(cooling(rate=0.75))", "Boltzmann(cooling(rate=2))"} <= set(made)
     assert str(cells[2].policy) == "Sloth(c=2)"
     assert np.allclose(cells[0].problem.means, [2.0, 1.0], atol=1e-5)  # type: ignore[union-attr]
     assert sys.path == before

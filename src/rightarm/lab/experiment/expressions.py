@@ -77,18 +77,18 @@ def read_policy(text: str) -> Policy:
     >>> read_policy("EpsilonGreedy(decreasing(d=0.1))")
     EpsilonGreedy(epsilon=decreasing(d=0.1, c=5.0))
     """
-    call, own = _own(text)
+    call, own = own_call(text, find)
     known = {**families(PolicyFamily), **families(Family), **laws(), **estimators(), **own}
     return as_policy(text, Expression(call, "policy", known, list(families(PolicyFamily))).value())
 
 
-def _own(text: str) -> tuple[str, dict[str, Any]]:
-    """`module:Name(C=1)` as `Name(C=1)`, and what stands under that name; other text as it is."""
+def own_call(text: str, find: Callable[[str], Any]) -> tuple[str, dict[str, Any]]:
+    """`module:Name(C=1)` as `Name(C=1)`, and what ``find`` finds under that name; other text as it is."""
     address, bracket, arguments = text.strip().partition("(")
     if not is_address(address):
         return text, {}
     name = address.rpartition(":")[2]
-    return f"{name}{bracket}{arguments}", {name: find(address, None)}
+    return f"{name}{bracket}{arguments}", {name: find(address)}
 
 
 def as_policy(text: str, made: Any) -> Policy:
@@ -104,7 +104,7 @@ def read_problem(text: str) -> Problem | RandomProblem:
     >>> read_problem("Bernoulli([0.51] + [0.5] * 2)")
     Bernoulli(mean=[0.51, 0.5, 0.5])
     """
-    call, own = _own(text)
+    call, own = own_call(text, find)
     known = {**families(ProblemFamily), "RandomProblem": RandomProblem, **own}
     return as_problem(text, Expression(call, "problem", known, list(known)).value())
 

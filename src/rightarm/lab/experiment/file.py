@@ -7,7 +7,7 @@
     checkpoints = 100                          # about how many, or a list of rounds; 100 unless given
 
     [problems.honest]
-    use = "Bernoulli"                          # a public name, module:name of one's own, or an expression
+    use = "Bernoulli"                          # a public name, module:name of one's own, or a call
     mean = "[0.51] + [0.5] * 9"                # or the list itself: one value for each arm; a list of lists sweeps
     corrupted = { arm = 0, rounds = [100, 5_000], reward = 0.0 }     # if wanted; of a list of tables all apply
 

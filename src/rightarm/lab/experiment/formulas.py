@@ -13,7 +13,7 @@ from typing import Any
 from rightarm.formula import Family, Formula, check_number, rule_of
 from rightarm.lab.experiment.catalogue import estimators, families, laws
 from rightarm.lab.experiment.errors import ExperimentError, a_table, blamed, inside, shown, suggestion, unknown
-from rightarm.lab.experiment.expressions import FUNCTIONS, Expression, as_policy, as_problem
+from rightarm.lab.experiment.expressions import FUNCTIONS, Expression, as_policy, as_problem, own_call
 from rightarm.lab.experiment.modules import find, is_address
 from rightarm.lab.experiment.sweeps import Entries, Numbers, Sweep, Variant, rows
 from rightarm.noise import Law
@@ -78,11 +78,12 @@ class Context:
                 raise ValueError(f"{address!r} cannot be imported: {error}") from error
 
     def expression(self, key: str, text: str, kind: Kind) -> Expression:
-        """``text`` parsed, its names known."""
-        variables = ("horizon", *self.numbers)
-        known = [*variables, *FUNCTIONS, *kind.names]
+        """``text`` parsed, its names known; `module:Name(C=1)` calls something of the user's own."""
+        call, own = own_call(text, functools.partial(self.find, key))
+        names, variables = {**kind.names, **own}, ("horizon", *self.numbers)
+        known = [*variables, *FUNCTIONS, *names]
         with blamed(key):
-            expression = Expression(text, kind.word, kind.names, known)
+            expression = Expression(call, kind.word, names, known)
         for name in sorted(expression.mentions - set(known)):
             raise ExperimentError(
                 f"{key}: unknown name {name} in {shown(text)}; there are {', '.join(known)}{suggestion(name, known)}"
@@ -165,7 +166,7 @@ def _formula(key: str, table: Mapping[str, Any], kind: Kind, context: Context) -
                 f"own{suggestion(use, kind.known)}"
             )
         return _of_found(key, use, kind.known[use], given, kind, context)
-    if ":" in use:
+    if ":" in use and not is_address(use.partition("(")[0].strip()):
         raise ExperimentError(f"{own}: must be module:name, as in my_module:MyPolicy, got {shown(use)}")
     for name, value in given.items():
         raise ExperimentError(f"{inside(key, name)}: has no place beside an expression in use, got {shown(value)}")

@@ -24,7 +24,7 @@ def is_address(text: str) -> bool:
     return ADDRESS.fullmatch(text) is not None
 
 
-def find(address: str, folder: Path | None) -> Any:
+def find(address: str, folder: Path | None = None) -> Any:
     """What stands at `module:name`, the module being looked for in ``folder`` and in the current folder first.
 
     >>> find("rightarm.policies:UCB1", None)()
