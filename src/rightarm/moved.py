@@ -15,9 +15,9 @@ import warnings
 from collections.abc import Sequence
 
 MOVED = {
-    "rightarm.arms": "rightarm.live.decision",
+    "rightarm.arms": "rightarm.live.ledger",
     "rightarm.bandit": "rightarm.live.bandit",
-    "rightarm.bandit_figure": "rightarm.live.figure",
+    "rightarm.bandit_figure": "rightarm.live.summary",
     "rightarm.bandit_state": "rightarm.live.state",
     "rightarm.catoni": "rightarm.estimators.sums",
     "rightarm.compile": "rightarm.formula.compile",

@@ -18,9 +18,9 @@ def terminal_width() -> int:
     return shutil.get_terminal_size().columns
 
 
-def wrapped(text: str, indent: str = "") -> str:
-    """Text in lines that fit into the terminal."""
-    return textwrap.fill(text, terminal_width(), initial_indent=indent, subsequent_indent=indent)
+def wrapped(text: str, indent: str = "", hanging: str = "") -> str:
+    """Text in lines that fit into the terminal; all but the first are indented by ``hanging`` besides."""
+    return textwrap.fill(text, terminal_width(), initial_indent=indent, subsequent_indent=indent + hanging)
 
 
 def number(value: float | None, digits: int = 4) -> str:
@@ -43,6 +43,15 @@ def number(value: float | None, digits: int = 4) -> str:
 def signed(value: float, digits: int = 4) -> str:
     """A number with its sign, `+2.5`."""
     return f"+{number(value, digits)}" if value > 0 else number(value, digits)
+
+
+def counted(count: int, what: str) -> str:
+    """How many there are of something.
+
+    >>> counted(1, "cell"), counted(2_000, "cell")
+    ('1 cell', '2,000 cells')
+    """
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def percent(share: float | None) -> str:

@@ -123,3 +123,13 @@ def test_all_shipped_experiments_are_named() -> None:
     text = CliRunner().invoke(app, ["run", "--help"], env={"COLUMNS": "200"}).output
     for name in ("figure1", "proposition1", "theorem2", "theorem6", "corollary1", "heavy-tails"):
         assert name in text
+
+
+def test_a_missing_file_is_one_line_and_a_traceback_is_there_for_whoever_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    outcome = CliRunner().invoke(app, ["evaluate", "nowhere.jsonl", "--policy", "uniform"])
+    assert (outcome.exit_code, outcome.output) == (2, "rightarm: nowhere.jsonl: No such file or directory\n")
+    outcome = CliRunner().invoke(app, ["run", "theorem9"])
+    assert outcome.exit_code == 2
+    assert "there is no file theorem9; the paper's experiments are proposition1, " in outcome.output
+    monkeypatch.setenv("RIGHTARM_TRACEBACK", "1")
+    assert isinstance(CliRunner().invoke(app, ["run", "theorem9"]).exception, ValueError)

@@ -13,8 +13,7 @@ from typer.testing import CliRunner
 
 import rightarm as ra
 from rightarm.cli import app
-from rightarm.lab.experiment.catalogue import families
-from rightarm.lab.experiment.expressions import read_policy, read_problem
+from rightarm.lab.experiment.expressions import families, read_policy, read_problem
 from rightarm.lab.lower_bound import lai_robbins
 from rightarm.problems import ProblemFamily
 from rightarm.scores.policy import PolicyFamily

@@ -123,10 +123,9 @@ def test_shares_are_of_the_best_cell_of_each_policy(tmp_path: Path) -> None:
     assert sorted(shares["layout"]["yaxis"]["ticktext"]) == ["thompson", f"ucb, C={best:g}"]
 
 
-def test_a_quick_report_says_so(tmp_path: Path) -> None:
-    loaded = fill(tmp_path, sweep())
-    assert "A quick look: smaller than the paper’s setting" in Page(report(loaded, quick=True)).words
-    assert "A quick look" not in Page(report(loaded)).words
+def test_the_machine_is_not_read_as_a_formula(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
+    assert "x86_64" in report(fill(tmp_path, sweep())).replace(get_plotlyjs(), "")
 
 
 def test_light_and_dark_have_the_same_colours_by_name() -> None:
@@ -180,10 +179,13 @@ def test_hostile_names_are_only_names(tmp_path: Path) -> None:
 def test_unfinished_results_say_so(tmp_path: Path) -> None:
     cells = [replace(own, replications=40) for own in sweep()]
     empty = Page(report(fill(tmp_path, cells, blocks=0)))
-    assert "Not complete: 4 of 4 cells lack replications, 160 in all; of 4 cells there is nothing yet" in empty.words
+    assert (
+        "Not complete: replications are missing in 4 of 4 cells, 160 in all; of 4 cells there is nothing yet"
+        in empty.words
+    )
     assert empty.figures == []
     some = Page(report(fill(tmp_path, cells, blocks=3)))
-    assert "Not complete: 3 of 4 cells lack replications, 88 in all; of 2 cells" in some.words
+    assert "Not complete: replications are missing in 3 of 4 cells, 88 in all; of 2 cells" in some.words
     assert "32 of 40" in some.words
     assert names(some.figures[0])[:2] == ["ucb, C=2", "ucb, C=0.5"]
 

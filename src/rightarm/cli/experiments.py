@@ -1,9 +1,8 @@
-"""``rightarm results``, ``plot``, ``report`` and ``run``: experiments that are files, and what came of them."""
+"""``rightarm results``, ``plot``, ``report`` and ``run``: experiments that are files, and their results."""
 
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,22 +13,12 @@ import rightarm
 from rightarm.cli.options import Dask, Workers, picture, resumable, stop
 from rightarm.lab.paper import STUDIES
 from rightarm.lab.paper.finding import shipped
-from rightarm.text import table
+from rightarm.text import counted, table
 
 app = typer.Typer()
 PAPERS = [study.name for study in STUDIES]
 
 ResultsFolder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of an experiment's results.")]
-
-
-def _loaded(folder: Path) -> rightarm.Loaded:
-    """The results in a folder; what is damaged there is told on standard error."""
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always", UserWarning)
-        loaded = rightarm.load(folder)
-    for warning in told:
-        typer.echo(f"warning: {warning.message}", err=True)
-    return loaded
 
 
 @app.command()
@@ -41,7 +30,7 @@ def results(
 
     rightarm results results/gaps --csv > gaps.csv
     """
-    loaded = _loaded(folder)
+    loaded = rightarm.load(folder)
     typer.echo(loaded.frame.write_csv() if csv else str(loaded), nl=not csv)
 
 
@@ -64,7 +53,7 @@ def plot(
 
     rightarm plot results/gaps --against C --where policy=bge --where policy=ucb --size 7x4 --output gaps.svg
     """
-    loaded = _loaded(folder)
+    loaded = rightarm.load(folder)
     output = picture(output or folder / ("regret.png" if against is None else f"regret-{against}.png"))
     loaded.plot(output, against=against, where=_conditions(where or []), log=log, figsize=_inches(size))
     typer.echo(f"wrote {output}")
@@ -104,7 +93,7 @@ def report(
     output = output or folder / "report.html"
     if output.suffix not in (".html", ".htm"):
         raise ValueError(f"output must end in .html, got {output}")
-    loaded = _loaded(folder)
+    loaded = rightarm.load(folder)
     output.parent.mkdir(parents=True, exist_ok=True)
     typer.echo(f"wrote {write_report(loaded, output)}")
 
@@ -119,7 +108,7 @@ def run(
     ] = None,
     workers: Workers = None,
     dask: Dask = None,
-    quick: Annotated[bool, typer.Option("--quick", help="The smaller version that the file has.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="The smaller version, if the file has one.")] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only show the cells and how long they should take.")
     ] = False,
@@ -135,14 +124,17 @@ def run(
 
     if processes:
         raise ValueError("--processes is gone; --dask local gives worker processes")
-    plan = read_experiment(experiment if experiment.exists() else shipped(str(experiment)) or experiment, quick)
+    path = experiment if experiment.exists() else shipped(str(experiment))
+    if path is None:
+        raise ValueError(f"there is no file {experiment}; the paper's experiments are {', '.join(PAPERS)}")
+    plan = read_experiment(path, quick)
     folder = output or folder_for(plan, quick)
     if dry_run:
         _show_plan(plan.cells, folder, workers)
         return
     with resumable():
         blocks = run_into(folder, plan, workers=workers, dask=dask, progress=True)
-    typer.echo(f"{len(plan.cells)} cells, {blocks} blocks of them played now\nwrote {folder}")
+    typer.echo(f"{len(plan.cells)} cells are complete; blocks of replications computed now: {blocks}\nwrote {folder}")
 
 
 def _show_plan(cells: Sequence[Any], folder: Path, workers: int | None) -> None:
@@ -165,6 +157,5 @@ def _show_plan(cells: Sequence[Any], folder: Path, workers: int | None) -> None:
     count = workers or available_cores()
     rounds = sum(job.rounds for _, job in missing)
     total = lab.duration(sum(seconds.values()) / count)
-    typer.echo(
-        f"{len(cells)} cells, {len(missing)} blocks and {rounds:,} rounds left: about {total} on {count} workers"
-    )
+    left_over = f"{len(cells)} cells, {len(missing)} blocks and {rounds:,} rounds left"
+    typer.echo(f"{left_over}: about {total} on {counted(count, 'worker')}")

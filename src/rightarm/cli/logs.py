@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+import rightarm
 from rightarm.cli.options import Seed
 
 app = typer.Typer()
@@ -26,8 +27,8 @@ ArmColumn = Annotated[str, typer.Option("--arm", help="The column of a table tha
 PropensityColumn = Annotated[str, typer.Option("--propensity", help="The column with the propensity.")]
 RewardColumn = Annotated[str, typer.Option("--reward", help="The column with the reward.")]
 RewardRange = Annotated[tuple[float, float], typer.Option("--range", help="The smallest and the largest reward.")]
-Missing = Annotated[float | None, typer.Option(help="The reward that counts where none came; else the row does not.")]
-Confidence = Annotated[float, typer.Option(help="Of the interval.")]
+Missing = Annotated[float | None, typer.Option(help="The reward of rows that have none; they are left out without it.")]
+Confidence = Annotated[float, typer.Option(help="The confidence of the interval.")]
 Floor = Annotated[float | None, typer.Option(help="A propensity that no arm of the log could fall below.")]
 
 
@@ -46,12 +47,14 @@ def _law_by_arm(text: str, names: dict[str, Any]) -> dict[Any, Any]:
     return {names.get(name, name): probability for name, probability in law.items()}
 
 
-def _off_policy(run: Callable[..., Any], log: Path, policies: list[str], columns: dict[str, str], options: Any) -> None:
+def _off_policy(
+    run: Callable[..., Any], log: Path, policies: list[str], arm: str, propensity: str, reward: str, **options: Any
+) -> None:
     """Read a log, and say what came out for each policy."""
     from rightarm.logs import is_log, read_log, read_table
 
     table = log.suffix == ".csv" or (log.suffix == ".parquet" and not is_log(log))
-    frame = read_table(log, **columns) if table else read_log(log)
+    frame = read_table(log, arm=arm, propensity=propensity, reward=reward) if table else read_log(log)
     listed = [arm for row in frame["among"].drop_nulls().unique() for arm in row] if "among" in frame else []
     names = {str(arm): arm for arm in [*frame["arm"].unique(), *listed]}
     targets = [_law_by_arm(text, names) if text.startswith("{") else _policy_or_uniform(text) for text in policies]
@@ -77,11 +80,8 @@ def evaluate(
 
     rightarm evaluate log.jsonl --policy uniform --policy 'Boltzmann(0.1)'
     """
-    from rightarm import evaluation
-
-    columns = {"arm": arm, "propensity": propensity, "reward": reward}
     options = {"reward_range": reward_range, "missing": missing, "confidence": confidence, "floor": floor}
-    _off_policy(evaluation.evaluate, log, policy, columns, options)
+    _off_policy(rightarm.evaluate, log, policy, arm, propensity, reward, **options)
 
 
 @app.command()
@@ -101,11 +101,8 @@ def replay(
 
     rightarm replay log.csv --policy 'UCB(C=0.5)' --arm item --propensity p --reward click
     """
-    from rightarm import evaluation
-
-    columns = {"arm": arm, "propensity": propensity, "reward": reward}
     options = {"reward_range": reward_range, "missing": missing, "confidence": confidence, "floor": floor}
-    _off_policy(evaluation.replay, log, policy, columns, options | {"seed": seed})
+    _off_policy(rightarm.replay, log, policy, arm, propensity, reward, **options, seed=seed)
 
 
 @app.command()

@@ -1,8 +1,10 @@
-"""What commands have in common: how numbers are read, and how a command ends that cannot go on."""
+"""What commands have in common: options, how numbers are read, and how a command ends that cannot go on."""
 
 from __future__ import annotations
 
 import contextlib
+import os
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -20,25 +22,36 @@ def stop(reason: object, code: int = 1) -> NoReturn:
 
 
 class Program(typer.core.TyperGroup):
-    """All commands; one that fails for a reason outside of the program (arguments, files, packages) says so briefly."""
+    """All commands: warnings and errors are one line each. ``RIGHTARM_TRACEBACK=1`` shows where an error comes from."""
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was asked for."""
-        try:
-            return super().invoke(ctx)
-        except KeyboardInterrupt:
-            stop("stopped", 130)
-        except BrokenPipeError:  # `rightarm results ... | head` has seen enough
-            raise
-        except (FileNotFoundError, TypeError, ValueError) as error:  # of arguments that cannot be used
-            stop(error, 2)
-        except (ImportError, OSError) as error:
-            stop(error)
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", UserWarning)
+            warnings.showwarning = lambda message, *where: typer.echo(f"warning: {message}", err=True)
+            try:
+                return super().invoke(ctx)
+            except KeyboardInterrupt:
+                stop("stopped", 130)
+            except BrokenPipeError:  # `rightarm results ... | head` has seen enough
+                raise
+            except (ImportError, OSError, TypeError, ValueError) as error:
+                if os.environ.get("RIGHTARM_TRACEBACK"):
+                    raise
+                wrong_input = isinstance(error, FileNotFoundError | TypeError | ValueError)
+                stop(_in_words(error), 2 if wrong_input else 1)
+
+
+def _in_words(error: Exception) -> str:
+    """An error as one reads it; the system's own have a number that says nothing to most."""
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    return str(error)
 
 
 @contextlib.contextmanager
 def resumable() -> Iterator[None]:
-    """Work that Ctrl-C, or what a worker does, interrupts without loss."""
+    """Work that keeps what is finished: Ctrl-C, or a worker that fails, ends it with a line that says so."""
     from rightarm.lab.run import RunError
 
     try:
@@ -69,7 +82,10 @@ def picture(path: Path) -> Path:
     return path
 
 
-Replications = Annotated[int | None, whole("replications", 16, "Of every simulation; fewer than 16 tell nothing.")]
+Replications = Annotated[
+    int | None,
+    whole("replications", 16, "Of every cell, at least 16; the file's own unless given."),
+]
 Seed = Annotated[int, whole("seed", 0, "The seed.")]
 FilesSeed = Annotated[int | None, whole("seed", 0, "The seed; the file's own unless given.")]
 Workers = Annotated[int | None, whole("workers", 1, "Threads, or local Dask workers; one per core unless given.")]

@@ -24,7 +24,7 @@ Name = Annotated[str | None, typer.Argument(help="Show one of them in full.")]
 @app.command()
 def policies(name: Name = None) -> None:
     """List the policies, each with its formula and where it comes from."""
-    from rightarm.lab.experiment.catalogue import families
+    from rightarm.lab.experiment.expressions import families
     from rightarm.scores.policy import PolicyFamily
 
     _list("policy", families(PolicyFamily), name)
@@ -33,7 +33,7 @@ def policies(name: Name = None) -> None:
 @app.command()
 def problems(name: Name = None) -> None:
     """List the problems, each with what its arms pay."""
-    from rightarm.lab.experiment.catalogue import families
+    from rightarm.lab.experiment.expressions import families
     from rightarm.problems import ProblemFamily, RandomProblem
 
     _list("problem", {**families(ProblemFamily), "RandomProblem": RandomProblem}, name)

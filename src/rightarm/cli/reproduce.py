@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -11,16 +11,21 @@ import typer
 from rightarm.cli.options import Dask, FilesSeed, Quick, Replications, Workers, resumable
 from rightarm.lab.paper import STUDIES
 from rightarm.lab.paper.finding import Study
+from rightarm.text import wrapped
 
-app = typer.Typer(no_args_is_help=True, help="Compute the paper's results again.")
-ALL = "all"
+app = typer.Typer(
+    no_args_is_help=True, help="Compute the paper's results again. What was killed goes on when it is started again."
+)
 
 
-def _command(study: Study) -> Callable[..., None]:
+def _add(name: str, title: str, studies: Sequence[Study], help: str) -> None:
+    """Add a command for one study, or for several on one page, each with its own folder of results."""
+    alone = len(studies) == 1
+
     def command(
         quick: Quick = False,
         output: Annotated[
-            Path | None, typer.Option(help="The folder for results and page; results/<name> unless given.")
+            Path | None, typer.Option(help="The folder for results and page; in the folder results unless given.")
         ] = None,
         replications: Replications = None,
         seed: FilesSeed = None,
@@ -29,39 +34,22 @@ def _command(study: Study) -> Callable[..., None]:
     ) -> None:
         from rightarm.lab.paper import reproduce as lab
 
-        size = lab.Size(output or Path("results") / lab.folder_of(study, quick), quick, replications, seed)
+        size = lab.Size(quick, replications, seed)
+        whole = output or Path("results") / (size.named(name) if alone else "")
+        done = []
         with resumable():
-            done = lab.reproduce(study, size, workers=workers, dask=dask, progress=True)
-        typer.echo("\n".join([*done.statements, done.line]))
-        typer.echo("\n".join(f"wrote {path}" for path in lab.write([done], study.name, study.title, size)))
+            for study in studies:
+                folder = whole if alone else whole / size.named(study.name)
+                done.append(lab.reproduce(study, folder, size, workers=workers, dask=dask, progress=True))
+                for line in [*(done[-1].statements if alone else []), done[-1].line]:
+                    typer.echo(wrapped(line, hanging="  "))
+        stem, made = whole / (name if alone else size.named(name)), f"rightarm reproduce {name}{size.options}"
+        for path in lab.write(done, stem, title, made, quick):
+            typer.echo(f"wrote {path}")
 
-    return command
+    app.command(name, help=f"{help}.")(command)
 
 
 for _study in STUDIES:
-    app.command(_study.name, help=f"{_study.title}. Killed and started again, it goes on.")(_command(_study))
-
-
-@app.command(name=ALL)
-def everything(
-    quick: Quick = False,
-    output: Annotated[Path, typer.Option(help="The folder for page and points; each study has one in it.")] = Path(
-        "results"
-    ),
-    replications: Replications = None,
-    seed: FilesSeed = None,
-    workers: Workers = None,
-    dask: Dask = None,
-) -> None:
-    """All of these on one page. Killed and started again, it goes on."""
-    from rightarm.lab.paper import reproduce as lab
-
-    done = []
-    with resumable():
-        for study in STUDIES:
-            size = lab.Size(output / lab.folder_of(study, quick), quick, replications, seed)
-            done.append(lab.reproduce(study, size, workers=workers, dask=dask, progress=True))
-            typer.echo(done[-1].line)
-    name, whole = f"{ALL}-quick" if quick else ALL, lab.Size(output, quick, replications, seed)
-    paths = lab.write(done, name, "Boltzmann Exploration Done Right, reproduced", whole)
-    typer.echo("\n".join(f"wrote {path}" for path in paths))
+    _add(_study.name, _study.title, [_study], _study.title)
+_add("all", "Boltzmann Exploration Done Right, reproduced", STUDIES, "All of these on one page")

@@ -25,11 +25,10 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rightarm.formula import check_number
-
-F64 = NDArray[np.float64]
+from rightarm.types import F64
 
 BETS: F64 = np.geomspace(1e-4, 1e5, 73)  # 8 a decade; a finer grid changes the bounds by less than 1% of their width
 HALVINGS = 40

@@ -17,7 +17,8 @@ import numpy as np
 from rightarm.evaluation.common import as_text, check_floor, check_range
 from rightarm.evaluation.confidence import check_confidence, joint_lower_bound
 from rightarm.evaluation.targets import Chooser, Target, chooser_of
-from rightarm.logs.rows import F64, Rows, read_rows
+from rightarm.logs.rows import Rows, read_rows
+from rightarm.types import F64
 
 FEW = 100  # effective rows below which an answer says little
 DOMINANT = 0.1  # share of all weight on one row from which on the answer depends on that row

@@ -12,7 +12,8 @@ from rightarm.evaluation.common import as_text, check_floor, check_range
 from rightarm.evaluation.confidence import interval
 from rightarm.evaluation.targets import Target, chooser_of
 from rightarm.formula import check_count
-from rightarm.logs.rows import F64, Rows, read_rows
+from rightarm.logs.rows import Rows, read_rows
+from rightarm.types import F64
 
 ROUNDED = 1e-3  # relative error that propensities in the files of others may have
 

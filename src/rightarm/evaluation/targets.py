@@ -1,4 +1,4 @@
-"""The policies that `evaluate` and `replay` can ask: fixed probabilities, or a policy of rightarm that learns."""
+"""What `evaluate` and `replay` can evaluate: fixed probabilities, or a policy of rightarm that learns."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 
 from rightarm.formula import check_number
 from rightarm.live.arms import NEVER, Arms, Law, draw
-from rightarm.logs.rows import F64, I64
 from rightarm.scores.policy import Policy
+from rightarm.types import F64, I64
 
 Target = str | Policy | Mapping[Any, float]
 

@@ -1,1 +1,1 @@
-"""The laboratory: the paper's experiments, ready to run."""
+"""The laboratory: experiment files, runs, results, reports, and the claims of the paper."""

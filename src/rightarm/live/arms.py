@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rightarm.estimators.compiled import MEAN, MEMORY, PULLS, VARIANCE, live_estimator
 from rightarm.estimators.estimator import NEGLIGIBLE
@@ -19,9 +18,8 @@ from rightarm.propensity import score_law
 from rightarm.scores.live import live_policy
 from rightarm.scores.policy import Policy
 from rightarm.scores.rules import FORGOTTEN, goes_first, mix
+from rightarm.types import F64, I64
 
-F64 = NDArray[np.float64]
-I64 = NDArray[np.int64]
 MOST = 2**53  # rewards; a float counts no further
 NEVER = 0  # in place of a decision's number
 LARGEST = 1e100  # of rewards: their squares are summed

@@ -18,13 +18,12 @@ from rightarm.extras import polars_for
 from rightarm.formula import check_count, check_number
 from rightarm.live import state as saved
 from rightarm.live import summary
-from rightarm.live.arms import I64
-from rightarm.live.decision import Decision, Waiting
 from rightarm.live.fold import State
-from rightarm.live.recovery import read_on, settle_policy
+from rightarm.live.ledger import Decision, Waiting
 from rightarm.logs.events import Event, answer_event, check_arm_name
 from rightarm.logs.writer import LogWriter
 from rightarm.scores.policy import Policy
+from rightarm.types import I64
 
 if TYPE_CHECKING:
     import polars
@@ -374,11 +373,9 @@ class Bandit:
 
         PNG, SVG or PDF by the path's ending.
         """
-        from rightarm.live.figure import draw_arms
-
         with self._lock:
             rows, heading = self.table(), summary.heading(self._state)
-        return draw_arms(rows, Path(path), heading if title is None else title)
+        return summary.draw_arms(rows, Path(path), heading if title is None else title)
 
     # Its whole state as text.
 
@@ -435,10 +432,10 @@ class Bandit:
             new: list[Event] = []
             if writer is not None:
                 made._write_to(writer, state.names)
-                changed, new = read_on(writer, state, events, policy)
+                changed, new = saved.read_on(writer, state, events, policy)
                 specification = changed or specification
             if policy is not None:
-                new += settle_policy(state, policy, specification, change_policy)
+                new += saved.settle_policy(state, policy, specification, change_policy)
             if writer is not None and new:
                 now = made._now()
                 writer.write([{"time": now} | event for event in new])

@@ -13,12 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from rightarm.formula import check_number
-from rightarm.live.arms import I64, Arms, Law, draw
-from rightarm.live.change import carried_over
-from rightarm.live.decision import Decision, Waiting
-from rightarm.live.ledger import Ledger
+from rightarm.formula import check_number, difference
+from rightarm.live.arms import Arms, Law, draw
+from rightarm.live.ledger import Decision, Ledger, Waiting
 from rightarm.scores.policy import Policy
+from rightarm.types import I64
 
 
 class State:
@@ -180,3 +179,36 @@ def check_floor(floor: Any) -> float:
     if not 0 <= number <= 1:
         raise ValueError(f"floor must be from 0 to 1, got {number}")
     return number
+
+
+# Another policy.
+
+
+def carried_over(known: Arms, policy: Policy) -> Arms:
+    """The same statistics for another policy, or an error that says what does not carry over.
+
+    Pulls, means and spreads do, whatever the policy is. An estimator's state is of use to the same estimator only, and
+    what a policy remembers besides (``learn``) to a policy that learns it by the same formulas and parameters.
+    """
+    before = known.policy
+    try:
+        _check_memory(before, policy)
+        new = Arms(policy, known.discount, known.window)
+        for _ in range(known.count):
+            new.add()
+        new.restore(known.to_json())
+    except ValueError as error:
+        raise ValueError(f"what {before!r} has learned does not carry over to {policy!r}: {error}") from None
+    return new
+
+
+def _check_memory(before: Policy, after: Policy) -> None:
+    if before.estimator != after.estimator:
+        raise ValueError(f"the estimator was {before.estimator} and would be {after.estimator}")
+    if before.columns != after.columns:
+        columns = [", ".join(policy.columns) or "nothing" for policy in (before, after)]
+        raise ValueError(f"it remembers {columns[0]} of an arm besides pulls and mean, the other {columns[1]}")
+    for name, part in after.learn.items():
+        other = difference(part, before.learn[name].specification())
+        if other is not None:
+            raise ValueError(f"it learned {name} by {'another formula' if other == 'formula' else 'other parameters'}")

@@ -1,16 +1,23 @@
-"""What a bandit knows of its arms, as a table and as text."""
+"""What a bandit knows of its arms: as a table, as text and as a picture."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Hashable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rightarm import text
+from rightarm.extras import needed_for
 from rightarm.live.fold import State
 from rightarm.scores.live import MEAN, PULLS
 from rightarm.text import number, wrapped
+
+ESTIMATE, SHARE, PROBABILITY, GONE = "#0072B2", "#56B4E9", "#D55E00", "#999999"  # Okabe and Ito's colours
+HEIGHT = 0.32  # inches, of an arm
+MOST = 60  # arms; more could not be read
 
 
 def table(state: State) -> list[dict[str, Any]]:
@@ -64,3 +71,37 @@ def shortened(arm: Hashable, width: int) -> str:
     """An arm's name in at most so many letters."""
     name = str(arm)
     return name if len(name) <= width else name[: width - 1] + "…"
+
+
+def draw_arms(rows: list[dict[str, Any]], path: Path, title: str) -> Path:
+    """Estimates with intervals on the left, shares of pulls and probabilities on the right; an arm is a line."""
+    with needed_for("plot()"):
+        from matplotlib.figure import Figure
+
+    left_out = max(0, len(rows) - MOST)
+    rows = sorted(rows, key=lambda row: row["pulls"], reverse=True)[:MOST] if left_out else rows
+    figure = Figure(figsize=(9, 1.6 + HEIGHT * max(len(rows), 4)), layout="constrained")
+    means, shares = figure.subplots(1, 2, sharey=True)
+    places = np.arange(len(rows))
+    for place, row in zip(places, rows, strict=True):
+        colour = GONE if row["retired"] else ESTIMATE
+        if row["low"] is not None:
+            means.plot([row["low"], row["high"]], [place, place], color=colour, linewidth=2, solid_capstyle="butt")
+        if row["estimate"] is not None:
+            means.plot(row["estimate"], place, "o", color=colour, markersize=5)
+    shares.barh(places - 0.18, [row["share"] for row in rows], 0.34, color=SHARE, label="share of pulls")
+    now = [row["probability"] for row in rows]
+    shares.barh(places + 0.18, now, 0.34, color=PROBABILITY, label="probability now")
+    means.set_yticks(places, [shortened(row["arm"], 32) + " (retired)" * row["retired"] for row in rows])
+    means.invert_yaxis()
+    means.set_xlabel("estimated mean reward, 95% interval")
+    shares.set_xlim(0, 1)
+    shares.set_xlabel(f"{left_out} arms with fewer pulls are not shown" if left_out else "")
+    for axes in (means, shares):
+        axes.grid(axis="x", alpha=0.3)
+        axes.set_axisbelow(True)
+    figure.legend(loc="outside lower right", ncols=2, frameon=False, fontsize=9)
+    figure.suptitle(textwrap.fill(title, 100), fontsize=10)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=150)
+    return path

@@ -9,14 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rightarm.formula import check_number
 from rightarm.logs.events import check_propensity
 from rightarm.logs.reader import read_log
-
-F64 = NDArray[np.float64]
-I64 = NDArray[np.int64]
+from rightarm.types import F64, I64
 
 ANY = (-math.inf, math.inf)  # the range of rewards that have none
 

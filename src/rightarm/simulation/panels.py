@@ -5,59 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from rightarm.simulation.statistics import mean_and_error
-from rightarm.types import F64, I64
+from rightarm.simulation.statistics import MeanCurve
+from rightarm.types import F64
 
 NORMAL_95 = 1.96  # standard errors either side of a mean
 ROUND = "round"
 DECADE = 10.0  # a parameter whose values span so much is drawn on a logarithmic axis
-
-
-class Measured(Protocol):
-    """Anything that has a label, points, means and their standard errors can be drawn as a curve."""
-
-    @property
-    def label(self) -> str:
-        """Its name in the legend."""
-
-    @property
-    def x(self) -> F64 | I64:
-        """Where it is measured."""
-
-    @property
-    def mean(self) -> F64:
-        """The means there."""
-
-    @property
-    def error(self) -> F64:
-        """Their standard errors."""
-
-
-@dataclass(frozen=True, eq=False)
-class Curve:
-    """Means at some points, with their standard errors."""
-
-    label: str
-    x: F64 | I64
-    mean: F64
-    error: F64
-
-    @classmethod
-    def of(cls, label: str, x: F64 | I64, samples: F64) -> Curve:
-        """The curve of what was measured, replications × points; of one replication no error is known, and it is 0."""
-        mean, error = mean_and_error(samples)
-        return cls(label, x, mean, np.nan_to_num(error))
-
-    @classmethod
-    def joined(cls, label: str, points: Sequence[tuple[float, Measured]]) -> Curve:
-        """The last points of several curves, against other values of x."""
-        x = np.array([value for value, _ in points], dtype=float)
-        ends = np.array([(curve.mean[-1], curve.error[-1]) for _, curve in points])
-        return cls(label, x, ends[:, 0], ends[:, 1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,9 +31,9 @@ class Panel:
     """Curves and lines on one pair of axes."""
 
     title: str
-    curves: Sequence[Measured]
+    curves: Sequence[MeanCurve]
     lines: Sequence[Line] = ()
-    levels: Sequence[Measured] = ()
+    levels: Sequence[MeanCurve] = ()
     """Curves whose last value is drawn as a level line, to compare with what depends on x."""
     x: str = ROUND
     y: str = "regret"
@@ -93,7 +50,7 @@ class Panel:
         return min(float(np.min(c.x)) for c in self.curves), max(float(np.max(c.x)) for c in self.curves)
 
 
-def final_against(parameter: str, title: str, curves: Sequence[Measured], levels: Sequence[Measured] = ()) -> Panel:
+def final_against(parameter: str, title: str, curves: Sequence[MeanCurve], levels: Sequence[MeanCurve] = ()) -> Panel:
     """Final regret against a parameter, on a logarithmic axis if its values span a decade."""
     panel = Panel(title, curves, levels=levels, x=parameter, y="final regret")
     if not curves:
@@ -111,23 +68,23 @@ def relabelled(panel: Panel, labels: Mapping[str, str] | Sequence[str] | None) -
         if isinstance(labels, str) or len(labels) != len(names):
             raise ValueError(f"labels must be one for each of {len(names)} curves, {', '.join(names)}, got {labels!r}")
         labels = dict(zip(names, labels, strict=True))
-    renamed = [Curve(labels.get(own.label, own.label), own.x, own.mean, own.error) for own in panel.curves]
+    renamed = [MeanCurve(labels.get(own.label, own.label), own.x, own.mean, own.error) for own in panel.curves]
     return replace(panel, curves=renamed)
 
 
-def half_width(curve: Measured) -> F64:
+def half_width(curve: MeanCurve) -> F64:
     """Half the width of the 95% confidence band; nothing where no error is known."""
     return NORMAL_95 * np.nan_to_num(curve.error)
 
 
-def band(curve: Measured) -> tuple[F64, F64]:
+def band(curve: MeanCurve) -> tuple[F64, F64]:
     """The confidence band; its lower edge stays above zero, where a logarithmic axis would tear it."""
     half = half_width(curve)
     low = curve.mean - half
     return np.where(curve.mean > 0, np.maximum(low, 1e-3 * curve.mean), low), curve.mean + half
 
 
-def lowest(curves: Sequence[Measured], most: int) -> list[Measured]:
+def lowest(curves: Sequence[MeanCurve], most: int) -> list[MeanCurve]:
     """The curves that end lowest, at most so many, in their order."""
     ranked = sorted(curves, key=lambda curve: float(curve.mean[-1]))
     kept = {id(curve) for curve in ranked[:most]}

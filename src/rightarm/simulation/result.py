@@ -23,8 +23,8 @@ from rightarm.problems import Problem
 from rightarm.problems.random import RandomProblem, any_problem_from_specification
 from rightarm.scores.policy import Policy
 from rightarm.simulation.engine import Start
-from rightarm.simulation.panels import Curve, Line, Panel, final_against, relabelled
-from rightarm.simulation.statistics import mean_and_error
+from rightarm.simulation.panels import Line, Panel, final_against, relabelled
+from rightarm.simulation.statistics import MeanCurve, mean_and_error
 from rightarm.types import F64, I64
 
 if TYPE_CHECKING:
@@ -198,12 +198,14 @@ class Result:
 
     def _against(self, parameter: str) -> Panel:
         measured, points = self._measured(), self.curves(parameter)
-        joined = [Curve.joined(label, [(x, measured[i]) for x, i in own]) for label, own in points.items()]
+        joined = [MeanCurve.joined(label, [(x, measured[i]) for x, i in own]) for label, own in points.items()]
         shown = {i for own in points.values() for _, i in own}
         return final_against(parameter, "", joined, [curve for i, curve in enumerate(measured) if i not in shown])
 
-    def _measured(self) -> list[Curve]:
-        return [Curve.of(label, self.rounds, regret) for label, regret in zip(self.labels, self.regret, strict=True)]
+    def _measured(self) -> list[MeanCurve]:
+        return [
+            MeanCurve.of(label, self.rounds, regret) for label, regret in zip(self.labels, self.regret, strict=True)
+        ]
 
     def curves(self, parameter: str) -> dict[str, list[tuple[float, int]]]:
         """For each kind of policy that has ``parameter``, its values in order, each with the policy's index."""

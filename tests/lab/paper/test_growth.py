@@ -16,7 +16,7 @@ def curve(law: str, a: float = 5.0, b: float = 3.0, noise: float = 0.02, replica
     random = np.random.default_rng(7)
     exact = a + b * LAWS[law](T)
     luck = 1 + noise * (random.standard_normal((replications, 1)) + random.standard_normal((replications, T.size)))
-    return Curve(law, T, exact * luck)
+    return Curve.of(law, T, exact * luck)
 
 
 @pytest.mark.parametrize("law", LAWS)
@@ -38,7 +38,7 @@ def test_the_error_of_b_is_that_of_many_repetitions() -> None:
     slopes, errors = [], []
     for _ in range(200):
         luck = random.standard_normal((32, 1)) * np.log(T) + random.standard_normal((32, T.size))
-        (own,) = (f for f in fit(Curve("", T, exact + luck)) if f.law == "log T")
+        (own,) = (f for f in fit(Curve.of("", T, exact + luck)) if f.law == "log T")
         slopes.append(own.b)
         errors.append(own.b_error)
     assert np.mean(errors) == pytest.approx(np.std(slopes), rel=4.5 / np.sqrt(2 * 200))
@@ -55,9 +55,9 @@ def test_exact_points_are_no_trouble() -> None:
     exact = fit(curve("√T", noise=0.0))
     assert exact[0].law == "√T"
     assert exact[0].b == pytest.approx(3.0)
-    assert fit(Curve("", T, np.zeros((2, T.size))))[0].b == 0.0
+    assert fit(Curve.of("", T, np.zeros((2, T.size))))[0].b == 0.0
 
 
 def test_too_few_points() -> None:
     with pytest.raises(ValueError, match="few: a fit needs 3 points in its later part, got 2"):
-        fit(Curve("few", np.array([10.0, 100.0, 1000.0]), np.ones((4, 3))))
+        fit(Curve.of("few", np.array([10.0, 100.0, 1000.0]), np.ones((4, 3))))

@@ -172,7 +172,7 @@ def test_heavy_tails_tell_where_the_plain_mean_breaks(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("check", "sign"), [(below, 1.0), (above, -1.0)])
 def test_a_bound_is_broken_by_three_standard_errors(check: Callable[..., Claim], sign: float) -> None:
     samples = np.array([[9.0, 9.0], [11.0, 11.0], [9.0, 9.0], [11.0, 11.0]])
-    curve = Curve("x", np.array([10.0, 100.0]), samples)
+    curve = Curve.of("x", np.array([10.0, 100.0]), samples)
     error = curve.error[0]
     near, far = (np.array([10.0, 10.0 - sign * distance * error]) for distance in (2.9, 3.1))
     assert check("", curve, near).holds

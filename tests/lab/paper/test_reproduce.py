@@ -109,7 +109,7 @@ def test_run_finds_what_reproduce_computed(tmp_path: Path, monkeypatch: pytest.M
     assert done.exit_code == 0, done.output
     assert "wrote results/theorem2-quick/theorem2.html" in done.output
     again = CliRunner().invoke(app, ["run", "theorem2", "--quick"])
-    assert "3 cells, 0 blocks of them played now\nwrote results/theorem2-quick" in again.output
+    assert "3 cells are complete; blocks of replications computed now: 0\nwrote results/theorem2-quick" in again.output
     dry = CliRunner().invoke(app, ["run", "theorem2", "--quick", "--dry-run"])
     assert "3 cells, 0 blocks and 0 rounds left" in dry.output
 

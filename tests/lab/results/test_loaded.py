@@ -123,7 +123,7 @@ def test_unfinished_results_say_what_is_missing(tmp_path: Path, monkeypatch: pyt
     assert loaded.regret(2).shape == (0, 3)
     assert loaded.means(2).shape == loaded.pulls(2).shape == (0, 2)
     head, titles, first, second, third, *_ = str(loaded).splitlines()
-    assert head == "Gaps: 8 cells, 320 replications; 7 cells are not complete, 248 replications are missing"
+    assert head == "Gaps: 8 cells, 320 replications; 7 cells not complete, 248 replications missing"
     assert titles.split()[:5] == ["problem", "policy", "C", "runs", "regret"]
     assert first.split()[:4] == ["honest", "ucb", "2", "40"]
     assert second.split()[3:6] == ["32", "of", "40"]

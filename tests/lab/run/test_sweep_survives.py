@@ -59,13 +59,13 @@ def test_a_changed_file_computes_only_what_is_new(tmp_path: Path) -> None:
     small = SWEEP.replace("2_000", "200").replace("0.01, 0.02, 0.05, 0.1, 0.2", "0.1")
     file.write_text(small)
     done = subprocess.run(command(file, folder), capture_output=True, text=True, check=True)
-    assert "100 cells, 100 blocks of them played now" in done.stdout
+    assert "100 cells are complete; blocks of replications computed now: 100" in done.stdout
     file.write_text(small.replace('ucb = { use = "UCB", C = "C" }', 'ucb = { use = "UCB", C = 0.5 }'))
     done = subprocess.run(command(file, folder), capture_output=True, text=True, check=True)
     assert "51 cells, 0 blocks of them played now" in done.stdout  # C = 0.5 is among those of before
     file.write_text(small.replace("replications = 64", "replications = 96"))
     done = subprocess.run(command(file, folder), capture_output=True, text=True, check=True)
-    assert "100 cells, 100 blocks of them played now" in done.stdout
+    assert "100 cells are complete; blocks of replications computed now: 100" in done.stdout
 
 
 @pytest.mark.slow

@@ -11,8 +11,11 @@ from typing import Any
 
 import numpy as np
 
+import rightarm.noise
+import rightarm.policies
+import rightarm.problems
+from rightarm.estimators import NAMED
 from rightarm.formula import Family, check_number
-from rightarm.lab.experiment.catalogue import estimators, families, laws
 from rightarm.lab.experiment.modules import find, is_address
 from rightarm.problems import Problem, ProblemFamily
 from rightarm.problems.random import RandomProblem
@@ -69,6 +72,29 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{name: _function(name, function) for name, function in (("sqrt", np.sqrt), ("log", np.log), ("exp", np.exp))},
     "decades": decades,
 }
+
+
+# What is public.
+
+
+def families(kind: type[Family]) -> dict[str, Any]:
+    """The public families of a kind, by name."""
+    module = rightarm.problems if kind is ProblemFamily else rightarm.policies
+    found = {name: value for name, value in vars(module).items() if type(value) is kind and name == value.name}
+    return dict(sorted(found.items(), key=lambda item: item[0].lower()))
+
+
+def laws() -> dict[str, Any]:
+    """The laws of noise, by name."""
+    return {law.__name__: law for law in rightarm.noise.Law.__subclasses__()}
+
+
+def estimators() -> dict[str, Any]:
+    """The estimators, by name, and the names that policies know some by."""
+    return {kind.__name__: kind for kind in NAMED.values()} | {name: name for name in NAMED}
+
+
+# Policies and problems.
 
 
 def read_policy(text: str) -> Policy:

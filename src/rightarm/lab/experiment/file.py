@@ -67,7 +67,7 @@ from rightarm.lab.experiment.errors import (
 )
 from rightarm.lab.experiment.formulas import Context
 from rightarm.lab.experiment.settings import DEFAULTS, ENTRIES, SETTINGS, calculated, let
-from rightarm.lab.experiment.sweeps import Label, Numbers, Sweep, Variant, columns
+from rightarm.lab.experiment.sweeps import Label, Numbers, Sweep, Variant, columns, merged
 from rightarm.problems import Problem
 from rightarm.problems.random import RandomProblem
 from rightarm.scores.policy import Policy
@@ -155,7 +155,7 @@ class _Table:
 
 
 class _Reader:
-    """One file on its way to cells."""
+    """Reads one file: problems, policies and settings, and all combinations of them as cells."""
 
     def __init__(self, document: Mapping[str, Any], where: Path | None) -> None:
         self.document = document
@@ -346,10 +346,7 @@ def _run(
     if "horizon" not in there:
         raise ExperimentError("horizon: is missing; allowed is a whole number of rounds, or a list of such to sweep it")
     defaults = columns("", {name: value for name, value in DEFAULTS.items() if name not in there}, ENTRIES)
-    settings = Sweep.combined(
-        [*kept.values(), *own.values(), *defaults.values()],
-        lambda made: {name: value for each in made for name, value in each.items()},
-    )
+    settings = merged([*kept.values(), *own.values(), *defaults.values()])
     return _Run(_chosen(key, "problems", run, problems), _chosen(key, "policies", run, policies), settings)
 
 

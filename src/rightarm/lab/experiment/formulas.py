@@ -11,9 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from rightarm.formula import Family, Formula, check_number, rule_of
-from rightarm.lab.experiment.catalogue import estimators, families, laws
 from rightarm.lab.experiment.errors import ExperimentError, a_table, blamed, inside, shown, suggestion, unknown
-from rightarm.lab.experiment.expressions import FUNCTIONS, Expression, as_policy, as_problem, own_call
+from rightarm.lab.experiment.expressions import (
+    FUNCTIONS,
+    Expression,
+    as_policy,
+    as_problem,
+    estimators,
+    families,
+    laws,
+    own_call,
+)
 from rightarm.lab.experiment.modules import find, is_address
 from rightarm.lab.experiment.sweeps import Entries, Numbers, Sweep, Variant, rows
 from rightarm.noise import Law
@@ -44,19 +52,14 @@ def _any(text: str, made: Any) -> Any:
     return made
 
 
-def _kinds() -> tuple[Kind, Kind]:
-    problems = {**families(ProblemFamily), "RandomProblem": RandomProblem}
-    policies = {**families(PolicyFamily), **families(Family), **laws(), **estimators()}
-    return (
-        Kind("policy", PolicyFamily, families(PolicyFamily), policies, as_policy),
-        Kind("problem", ProblemFamily, problems, problems, as_problem),
-    )
-
-
-POLICY, PROBLEM = _kinds()
-POLICY_PART = Kind("formula", Family, {**families(Family), **laws(), **estimators()}, POLICY.names, _any)
-PROBLEM_PART = Kind("law", ProblemFamily, families(ProblemFamily), PROBLEM.names, _any)
-TAKEN = frozenset({"horizon", *FUNCTIONS, *POLICY.names, *PROBLEM.names})
+_PROBLEMS = {**families(ProblemFamily), "RandomProblem": RandomProblem}
+_PARTS = {**families(Family), **laws(), **estimators()}
+_POLICIES = {**families(PolicyFamily), **_PARTS}
+POLICY = Kind("policy", PolicyFamily, families(PolicyFamily), _POLICIES, as_policy)
+PROBLEM = Kind("problem", ProblemFamily, _PROBLEMS, _PROBLEMS, as_problem)
+POLICY_PART = Kind("formula", Family, _PARTS, _POLICIES, _any)
+PROBLEM_PART = Kind("law", ProblemFamily, families(ProblemFamily), _PROBLEMS, _any)
+TAKEN = frozenset({"horizon", *FUNCTIONS, *_POLICIES, *_PROBLEMS})
 
 
 @dataclass(frozen=True)
@@ -115,7 +118,7 @@ def problems(key: str, value: Any, context: Context) -> Sweep:
 
 
 def _corruptions(key: str, value: Any) -> dict[str, Sweep]:
-    """What corrupts a problem, by key: nothing, one table, or a list of them, all of which hold."""
+    """What corrupts a problem, by key: nothing, one table, or a list of them, all of which apply."""
     if value is None:
         return {}
     if not isinstance(value, list):
@@ -140,7 +143,7 @@ def a_number(key: str, name: str, value: Any) -> Sweep:
     """A number that may be anything but infinite."""
     with blamed(key, name):
         check_number(name, value)
-    return Sweep.of(Variant((), lambda numbers: value))
+    return Sweep.fixed(value)
 
 
 def _with_use(key: str, value: Any, example: str) -> Mapping[str, Any]:
@@ -190,7 +193,7 @@ def _of_found(key: str, use: str, found: Any, given: dict[str, Any], kind: Kind,
         raise unknown(key, name, value, "key", f"{use} takes no parameters; there is", ("use",))
     accept = _accepted(key, use, kind)
     accept(found)
-    return Sweep.of(Variant((), lambda numbers: found))
+    return Sweep.fixed(found)
 
 
 def _accepted(key: str, use: str, kind: Kind) -> Callable[[Any], Any]:
@@ -269,15 +272,11 @@ def _parameter(key: str, name: str, value: Any, *, family: Family, kind: Kind, c
     if isinstance(value, str) and typing.get_origin(annotation) is not typing.Literal:
         if is_address(value):
             found = _instance(context.find(key, value))
-            return _fixed(check(found() if isinstance(found, Family) and not found.parameters else found))
+            return Sweep.fixed(check(found() if isinstance(found, Family) and not found.parameters else found))
         return _written(key, context.expression(key, value, part), lambda text, made: check(made))
     if isinstance(value, int) and abs(value) > LARGEST:
         raise ExperimentError(f"{key}: must be finite, got {shown(value)}; {_allowed(family, annotation)}")
-    return _fixed(check(value))
-
-
-def _fixed(value: Any) -> Sweep:
-    return Sweep.of(Variant((), lambda numbers: value))
+    return Sweep.fixed(check(value))
 
 
 def _checked(key: str, name: str, family: Family, annotation: Any, value: Any) -> Any:
@@ -308,9 +307,10 @@ def _written(key: str, expression: Expression, accept: Callable[[str, Any], Any]
             with blamed(key):
                 return accept(expression.text, expression.value(used))
         except ExperimentError as error:
-            told = "".join(f", {name} = {number!r}" for name, number in used.items())
-            raise ExperimentError(f"{error}; in {shown(expression.text)}{told}") from error
+            where = [] if expression.text in str(error) else [f"in {shown(expression.text)}"]
+            where += [f"{name} = {number!r}" for name, number in used.items()]
+            raise ExperimentError("; ".join([str(error), *([", ".join(where)] if where else [])])) from error
 
     if not mentions:
-        return _fixed(make({}))
+        return Sweep.fixed(make({}))
     return Sweep.of(Variant((), make, mentions))

@@ -11,7 +11,7 @@ from rightarm.lab.experiment import formulas
 from rightarm.lab.experiment.errors import ExperimentError, a_table, blamed, inside, shown, unknown
 from rightarm.lab.experiment.expressions import FUNCTIONS, Expression
 from rightarm.lab.experiment.formulas import a_number
-from rightarm.lab.experiment.sweeps import Entries, Sweep, Variant, columns
+from rightarm.lab.experiment.sweeps import Entries, Sweep, columns
 
 SETTINGS = ("horizon", "replications", "seed", "checkpoints")
 DEFAULTS: dict[str, Any] = {"replications": 64, "seed": 0, "checkpoints": 100}
@@ -70,7 +70,7 @@ def _setting(key: str, name: str, value: Any) -> Sweep:
         made: int | list[int] = [whole(f"{key}[{i}]", each, MOST["horizon"]) for i, each in enumerate(value)]
     else:
         made = whole(key, value, MOST.get(name, math.inf))
-    return Sweep.of(Variant((), lambda numbers: made))
+    return Sweep.fixed(made)
 
 
 def _check_setting(key: str, name: str, value: Any) -> None:

@@ -26,7 +26,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class Sweep:
-    """So many variants, not made before it is known that they are not too many."""
+    """A number of variants, which are made only when it is known that they are not too many."""
 
     count: int
     variants: Callable[[], Iterable[Variant]]
@@ -36,6 +36,11 @@ class Sweep:
     def of(*variants: Variant) -> Sweep:
         """A sweep over exactly these variants."""
         return Sweep(len(variants), lambda: variants, frozenset().union(*(each.mentions for each in variants)))
+
+    @staticmethod
+    def fixed(value: Any) -> Sweep:
+        """Nothing is swept: it gives ``value``."""
+        return Sweep.of(Variant((), lambda numbers: value))
 
     @staticmethod
     def one_after_another(sweeps: Sequence[Sweep]) -> Sweep:
@@ -124,9 +129,12 @@ def by_name(names: Iterable[str], sweeps: Sequence[Sweep]) -> Sweep:
 
 def rows(key: str, table: Mapping[str, Any], entries: Entries) -> Sweep:
     """Every combination of the sweeps of a table, as dictionaries."""
-    return Sweep.combined(
-        list(columns(key, table, entries).values()), lambda made: {n: v for each in made for n, v in each.items()}
-    )
+    return merged(columns(key, table, entries).values())
+
+
+def merged(sweeps: Iterable[Sweep]) -> Sweep:
+    """Every combination of sweeps that make dictionaries, each put together into one dictionary."""
+    return Sweep.combined(list(sweeps), lambda made: {name: value for each in made for name, value in each.items()})
 
 
 def _lists(
@@ -157,7 +165,7 @@ def _swept(key: str, name: str, values: list[Any], entries: Entries) -> Sweep:
 
 
 def _named(key: str, name: str, value: Any, index: int, entries: Entries) -> Sweep:
-    """One of several values: it says in its labels which."""
+    """One of several values; the labels say which."""
 
     def variants() -> Iterator[Variant]:
         for each in sweep.variants():

@@ -210,7 +210,7 @@ def panels(points: Points, plan: Plan) -> list[Panel]:
 
 
 def _curve(row: list[Point]) -> Curve:
-    return Curve(row[0].algorithm, np.array([p.c2 for p in row]), np.stack([p.regret for p in row], axis=1))
+    return Curve.of(row[0].algorithm, np.array([p.c2 for p in row]), np.stack([p.regret for p in row], axis=1))
 
 
 # Files beside the results.

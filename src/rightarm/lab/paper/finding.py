@@ -72,10 +72,15 @@ class Finding:
         return all(claim.holds for claim in self.claims)
 
     @property
+    def word(self) -> str:
+        """The verdict without its reasons."""
+        return "holds" if self.holds else "does not hold as printed"
+
+    @property
     def verdict(self) -> str:
         """One line."""
         against = [f"not so: {claim.statement} ({claim.evidence})" for claim in self.claims if not claim.holds]
-        return "; ".join([f"{'holds' if self.holds else 'does not hold as printed'}: {self.margin}", *against])
+        return "; ".join([f"{self.word}: {self.margin}", *against])
 
 
 @dataclass(frozen=True)

@@ -36,10 +36,10 @@ def bounded(problem: Problem, curve: Curve, horizon: int) -> tuple[Curve, F64]:
     """Those points of a curve for which Theorem 6 promises less than the largest regret there is, and the bounds."""
     V = float(problem.second_moments.max())
     if not np.isfinite(V):
-        return Curve(curve.label, curve.x[:0], curve.samples[:, :0]), np.empty(0)
+        return Curve.of(curve.label, curve.x[:0], curve.samples[:, :0]), np.empty(0)
     bound = np.array([float(theorem6(problem.gaps, horizon, C, V)) for C in curve.x])
     telling = bound < problem.gaps.max() * horizon
-    return Curve(curve.label, curve.x[telling], curve.samples[:, telling]), bound[telling]
+    return Curve.of(curve.label, curve.x[telling], curve.samples[:, telling]), bound[telling]
 
 
 def judge(results: Loaded) -> Finding:

@@ -13,7 +13,7 @@ from rightarm.policies import schedule
 from rightarm.simulation.panels import Line
 from rightarm.simulation.statistics import Curve, paired_z
 from rightarm.theory import proposition1
-from rightarm.types import F64
+from rightarm.types import F64, I64
 
 FAST_ENOUGH = "η = (log t)/Δ"
 
@@ -24,7 +24,7 @@ def inverse_root_log(t: Any, *, c: float) -> Any:
     return c / np.sqrt(np.log(t))
 
 
-def exact(cell: CellResult, horizons: F64) -> F64:
+def exact(cell: CellResult, horizons: F64 | I64) -> F64:
     """The expected regret of the rounds from the third on, the first two being given."""
     temperature = cell.policy.values["temperature"]
     total = proposition1(_gap(cell), np.array([2, *horizons]), lambda t: temperature.evaluate({"t": t}))

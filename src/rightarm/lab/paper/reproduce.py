@@ -17,9 +17,8 @@ from rightarm.lab.run import run_into
 
 @dataclass(frozen=True)
 class Size:
-    """How large the simulations are, and the folder that they go into."""
+    """How large the simulations are."""
 
-    output: Path
     quick: bool = False
     replications: int | None = None
     """Of every cell; the file's own number unless given."""
@@ -32,6 +31,10 @@ class Size:
         seed = "" if self.seed is None else f" --seed {self.seed}"
         replications = "" if self.replications is None else f" --replications {self.replications}"
         return f"{' --quick' if self.quick else ''}{replications}{seed}"
+
+    def named(self, name: str) -> str:
+        """The name of the results of this size: that which `rightarm run` gives their folder."""
+        return f"{name}-quick" if self.quick else name
 
 
 @dataclass(frozen=True)
@@ -57,28 +60,34 @@ class Reproduced:
         ]
 
 
-def folder_of(study: Study, quick: bool) -> str:
-    """The name of a study's folder of results: that into which `rightarm run` writes."""
-    return f"{study.name}-quick" if quick else study.name
-
-
 def reproduce(
-    study: Study, size: Size, *, workers: int | None = None, dask: str | None = None, progress: bool = False
+    study: Study,
+    folder: Path,
+    size: Size,
+    *,
+    workers: int | None = None,
+    dask: str | None = None,
+    progress: bool = False,
 ) -> Reproduced:
-    """Simulate what ``size.output`` lacks, as `rightarm run` does, and judge."""
+    """Simulate what ``folder`` lacks, as `rightarm run` does, and judge."""
     experiment = study.experiment(size.quick, size.replications, size.seed)
-    run_into(size.output, experiment, workers=workers, dask=dask, progress=progress)
-    results = load(size.output)
+    run_into(folder, experiment, workers=workers, dask=dask, progress=progress)
+    results = load(folder)
     return Reproduced(study, experiment, results, study.judge(results))
 
 
-def write(done: Sequence[Reproduced], name: str, title: str, size: Size) -> list[Path]:
-    """Page and points in ``size.output``, and what each study writes besides into its own folder."""
-    page, points = size.output / f"{name}.html", size.output / f"{name}.csv"
-    write_page(done, page, title, f"rightarm reproduce {name.removesuffix('-quick')}{size.options}", size.quick)
-    write_csv(done, points)
+def write(done: Sequence[Reproduced], stem: Path, title: str, made: str, quick: bool) -> list[Path]:
+    """The page ``stem``.html and its points ``stem``.csv, and what each study writes besides into its own folder.
+
+    ``made`` is the command that makes them; a ``quick`` page says that it is one.
+    """
+    from rightarm.lab.report.paper import page
+
+    paths = [stem.with_name(f"{stem.name}.{kind}") for kind in ("html", "csv")]
+    paths[0].write_text(page(title, done, made, quick), encoding="utf-8")
+    write_csv(done, paths[1])
     more = [path for one in done for path in one.study.write_more(one.results, one.results.folder)]
-    return list(dict.fromkeys([*more, page, points]))
+    return list(dict.fromkeys([*more, *paths]))
 
 
 def write_csv(done: Sequence[Reproduced], path: Path) -> None:
@@ -93,28 +102,3 @@ def write_csv(done: Sequence[Reproduced], path: Path) -> None:
                 what = [one.study.name, cell.record.policy, cell.record.problem]
                 for T, *row in zip(cell.rounds, curve.mean, curve.error, low, high, strict=True):
                     writer.writerow([*what, T, len(cell.regret), *(f"{number:.6g}" for number in row)])
-
-
-def write_page(done: Sequence[Reproduced], path: Path, title: str, made: str, quick: bool = False) -> None:
-    """The page with all figures; a quick one says so."""
-    from rightarm.lab.report.paper import Section, page, size_of
-
-    sections = [
-        Section(
-            one.study.name,
-            one.study.title,
-            one.study.claim,
-            one.finding.claims,
-            formula=one.study.formula,
-            verdict=one.finding.verdict,
-            holds=one.finding.holds,
-            panels=one.finding.panels,
-            styles=one.study.styles,
-            remarks=one.finding.remarks,
-            tables=one.finding.tables,
-            fits=one.finding.fits,
-            setting=f"{one.study.setting} {size_of(one.experiment.cells)}",
-        )
-        for one in done
-    ]
-    path.write_text(page(title, sections, made, quick), encoding="utf-8")

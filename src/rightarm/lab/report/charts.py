@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from rightarm.simulation.panels import (
     ROUND,
     Line,
-    Measured,
     Panel,
     Style,
     band,
@@ -26,6 +25,7 @@ from rightarm.simulation.panels import (
     styles_of,
     ticks,
 )
+from rightarm.simulation.statistics import MeanCurve
 from rightarm.text import number
 from rightarm.types import F64
 
@@ -131,7 +131,7 @@ def _add_lines(chart: Chart, panel: Panel, styles: Mapping[str, Style], top: flo
 
 def _layout(panel: Panel) -> dict[str, Any]:
     whole = panel.x in (ROUND, "T")
-    x: dict[str, Any] = {"title": {"text": text(panel.x)}, "automargin": True, "tickformat": ",~g" if whole else "~g"}
+    x: dict[str, Any] = {"title": {"text": text(panel.x)}, "automargin": True, "tickformat": "~s" if whole else "~g"}
     values = [float(value) for curve in panel.curves for value in curve.x]
     if not whole and min(values, default=0) > 0:  # for when the axis is logarithmic; a script knows when that is
         chosen = ticks(values, most=8)
@@ -149,7 +149,7 @@ def _layout(panel: Panel) -> dict[str, Any]:
     }
 
 
-def _with_band(curve: Measured, panel: Panel, style: Style) -> list[dict[str, Any]]:
+def _with_band(curve: MeanCurve, panel: Panel, style: Style) -> list[dict[str, Any]]:
     """The mean, and its confidence band as a closed line around it."""
     dots = panel.x != ROUND or style.marker or len(curve.x) == 1
     line = _line(Line(curve.label, curve.x, curve.mean), panel, style) | {
@@ -175,7 +175,7 @@ def _with_band(curve: Measured, panel: Panel, style: Style) -> list[dict[str, An
     return [area, line] if some.any() and half_width(curve).any() else [line]
 
 
-def _level(level: Measured, span: tuple[float, float], style: Style) -> dict[str, Any]:
+def _level(level: MeanCurve, span: tuple[float, float], style: Style) -> dict[str, Any]:
     """A curve's end as a level line; it has points on the way, so that it can be pointed at."""
     low, high = span
     points = np.geomspace(low, high, 25) if low > 0 else np.linspace(low, high, 25)

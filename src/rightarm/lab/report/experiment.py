@@ -21,9 +21,10 @@ from rightarm.lab.results import PARTS, CellRecord
 from rightarm.lab.results.panels import against_of, curve_of, grouped, label_of, numbers_of, problem_of, varied_of
 from rightarm.lab.results.reading import OWN, Loaded, parts_of
 from rightarm.problems.random import any_problem_from_specification
-from rightarm.simulation.panels import Curve, Line, Panel, Style, final_against, styles_of
+from rightarm.simulation.panels import Line, Panel, Style, final_against, styles_of
 from rightarm.simulation.result import TITLES, distinct, told
-from rightarm.text import short
+from rightarm.simulation.statistics import MeanCurve
+from rightarm.text import counted, short
 from rightarm.types import F64, I64
 
 OPEN_PROBLEMS = 12  # more are folded away until they are asked for
@@ -32,19 +33,18 @@ BOUND = "Lai–Robbins lower bound, asymptotically"
 UNSWEPT = {"seed", "replications"}  # numbers against which regret says nothing
 
 
-def write_report(loaded: Loaded, path: str | Path, quick: bool = False) -> Path:
+def write_report(loaded: Loaded, path: str | Path) -> Path:
     """Write the report of an experiment's results, finished or not."""
     path = Path(path)
-    write_whole(path, report(loaded, quick).encode())
+    write_whole(path, report(loaded).encode())
     return path
 
 
-def report(loaded: Loaded, quick: bool = False) -> str:
-    """The report as HTML; the same results give the same page. A ``quick`` one says that it is."""
+def report(loaded: Loaded) -> str:
+    """The report as HTML; the same results give the same page."""
     return render(
         "experiment.html",
         title=loaded.title or loaded.folder.resolve().name,
-        quick=quick,
         missing=_missing(loaded),
         facts={name: fact for name, fact in _facts(loaded).items() if fact},
         experiment=loaded.experiment.strip(),
@@ -81,8 +81,8 @@ def _missing(loaded: Loaded) -> str:
     missing = [cell.replications - done for done, cell in zip(loaded.finished, loaded.cells, strict=True)]
     some, none = sum(n > 0 for n in missing), sum(not done for done in loaded.finished)
     return (
-        f"{some:,} of {len(loaded):,} cells lack replications, {sum(missing):,} in all; of {none:,} cells there is "
-        "nothing yet. Figures and tables show what is there."
+        f"replications are missing in {some:,} of {counted(len(loaded), 'cell')}, {sum(missing):,} in all; of "
+        f"{counted(none, 'cell')} there is nothing yet. Figures and tables show what is there."
     )
 
 
@@ -111,7 +111,7 @@ class Played:
 
     cell: CellRecord
     label: str
-    curve: Curve
+    curve: MeanCurve
     replications: I64
     final: F64
     shares: F64

@@ -9,8 +9,9 @@ from typing import Any, TypeVar
 
 from rightarm.lab.results.folder import CellRecord
 from rightarm.lab.results.reading import Loaded
-from rightarm.simulation.panels import Curve, Panel, final_against, lowest
+from rightarm.simulation.panels import Panel, final_against, lowest
 from rightarm.simulation.result import distinct, parameters_of
+from rightarm.simulation.statistics import MeanCurve
 from rightarm.text import short
 
 K = TypeVar("K", bound=Hashable)
@@ -97,22 +98,22 @@ def _against(loaded: Loaded, there: Sequence[int], parameter: str) -> list[Panel
     return [panel for panel in panels if panel.curves]
 
 
-def against_of(loaded: Loaded, own: Sequence[int], parameter: str) -> tuple[list[Curve], list[Curve]]:
+def against_of(loaded: Loaded, own: Sequence[int], parameter: str) -> tuple[list[MeanCurve], list[MeanCurve]]:
     """Final regret of some cells against a parameter, and the curves of those that do not have it."""
     values = {i: numbers[parameter] for i in own if parameter in (numbers := numbers_of(loaded.cells[i]))}
     varied = varied_of([loaded.cells[i] for i in own]) - {parameter}
     labels = {i: label_of(loaded.cells[i], varied) for i in own}
     points = grouped(sorted(values, key=values.__getitem__), labels.__getitem__)
     curves = [
-        Curve.joined(label, [(values[i], curve_of(loaded, i, label)) for i in places])
+        MeanCurve.joined(label, [(values[i], curve_of(loaded, i, label)) for i in places])
         for label, places in points.items()
     ]
     return curves, [curve_of(loaded, i, labels[i]) for i in own if i not in values]
 
 
-def curve_of(loaded: Loaded, i: int, label: str) -> Curve:
+def curve_of(loaded: Loaded, i: int, label: str) -> MeanCurve:
     """The regret of a cell over the rounds."""
-    return Curve.of(label, loaded.cells[i].checkpoints, loaded.regret(i))
+    return MeanCurve.of(label, loaded.cells[i].checkpoints, loaded.regret(i))
 
 
 def grouped(items: Iterable[int], key: Callable[[int], K]) -> dict[K, list[int]]:

@@ -18,7 +18,7 @@ from rightarm.problems.random import any_problem_from_specification
 from rightarm.scores.policy import Policy
 from rightarm.simulation.result import QUANTILES, SPARE, TITLES, best_of, final_regret, told
 from rightarm.simulation.statistics import Curve, mean_and_error
-from rightarm.text import short, table, wrapped
+from rightarm.text import counted, short, table, wrapped
 from rightarm.types import F64, I64
 
 if TYPE_CHECKING:
@@ -197,9 +197,10 @@ class Loaded:
     def __str__(self) -> str:
         done, asked = sum(self.finished), sum(cell.replications for cell in self.cells)
         whole = sum(n == cell.replications for n, cell in zip(self.finished, self.cells, strict=True))
-        head = f"{self.title or self.folder}: {len(self):,} cells, {asked:,} replications"
+        head = f"{self.title or self.folder}: {counted(len(self), 'cell')}, {counted(asked, 'replication')}"
         if not self.complete:
-            head += f"; {len(self) - whole:,} cells are not complete, {asked - done:,} replications are missing"
+            head += f"; {counted(len(self) - whole, 'cell')} not complete, "
+            head += f"{counted(asked - done, 'replication')} missing"
         names = [column.name for column in self._name_columns()]
         names += [name for name in self._varied() if name != "replications"]
         cells = self.frame.iter_rows(named=True)
@@ -299,7 +300,7 @@ class CellResult:
 
     def curve(self, label: str = "") -> Curve:
         """Regret against the round."""
-        return Curve(label or self._named(), self.rounds.astype(float), self.regret)
+        return Curve.of(label or self._named(), self.rounds.astype(float), self.regret)
 
     def _named(self) -> str:
         return ", ".join(f"{name} {short(value)}" for name, value in self.record.names.items())

@@ -12,6 +12,7 @@ from rightarm.lab.experiment.cell import Cell
 from rightarm.lab.run.chunks import Chunk, Pace, Queue
 from rightarm.lab.run.executors import MISTAKES, ChunkFailed, Crew, Timed
 from rightarm.simulation.jobs import Job, Outcome
+from rightarm.text import counted
 
 NAMED = 5  # cells that an error names
 
@@ -61,7 +62,7 @@ class Progress:
     left: float
 
     def __str__(self) -> str:
-        workers = f"{self.workers} worker{'' if self.workers == 1 else 's'}"
+        workers = counted(self.workers, "worker")
         rate = f"{self.rate / 1e6:,.0f} M rounds/s" if self.rate >= 1e7 else f"{self.rate / 1e6:,.2f} M rounds/s"
         left = f"{duration(self.left)} left" if self.workers else "waiting for workers"
         return f"cells {self.done}/{self.cells}, {self.share:.0%}, {rate}, {workers}, {left}"
@@ -110,7 +111,7 @@ def run_cells(
 
 
 class _Work:
-    """What a run knows of itself."""
+    """A run under way: what is missing, what is with the workers, and how long the rest should take."""
 
     def __init__(
         self,
