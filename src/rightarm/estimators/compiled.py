@@ -14,7 +14,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rightarm.estimators.estimator import Estimator
-from rightarm.estimators.statistics import COUNT, OWN, SUM, count_reward, fade, leave_out, mean_of, plain_mean, two_sum
+from rightarm.estimators.statistics import (
+    COUNT,
+    OWN,
+    SUM,
+    correct_reward,
+    count_reward,
+    fade,
+    leave_out,
+    mean_of,
+    plain_mean,
+    two_sum,
+)
 from rightarm.estimators.statistics import variance as variance_of
 from rightarm.formula import define
 from rightarm.formula.compile import function, jit, pointer, uncounted
@@ -34,6 +45,7 @@ FORGET = (
 WEIGH = "void(int64, int64, float64, float64[::1], float64[:,:,::1], float64[:,::1], int64[::1], float64[::1])"
 LIVE_LEARN = "void(float64[:,::1], float64[:,:,::1], int64, float64, float64, float64[::1])"
 LIVE_FORGET = "void(float64[:,::1], float64[:,:,::1], int64, float64, float64[::1], float64[::1])"
+LIVE_CORRECT = "void(float64[:,::1], float64[:,:,::1], int64, float64, float64, float64, float64[::1])"
 LIVE_WEIGH = "void(int64[::1], float64[::1], float64[::1], float64[::1], float64[:,::1])"
 
 
@@ -202,6 +214,15 @@ def forget_live(table: Any, kept: Any, arm: int, reward: float, added: Any, numb
     table[VARIANCE, arm] = variance_of(kept, arm, 0)
 
 
+def correct_live(
+    table: Any, kept: Any, arm: int, before: float, after: float, weight: float, numbers: Any
+) -> None:
+    """Replace a reward of an arm that counts by ``weight``, if the estimator keeps nothing but plain statistics."""
+    correct_reward(kept, arm, 0, before, after, weight)
+    table[MEAN, arm], table[PULLS, arm] = read(kept, arm, 0, numbers)
+    table[VARIANCE, arm] = variance_of(kept, arm, 0)
+
+
 def weigh_live(arms: Any, rewards: Any, weights: Any, numbers: Any, mean: Any) -> None:
     """The mean of every arm from the rewards that count."""
     weigh(arms, rewards, weights, numbers, mean, 0)
@@ -252,6 +273,7 @@ class Live(NamedTuple):
 
     learn: Any
     forget: Any
+    correct: Any
     weigh: Any
     numbers: F64
 
@@ -297,6 +319,7 @@ def live_estimator(estimator: Estimator) -> Live:
     return Live(
         function(subject, learn_live, LIVE_LEARN, **names),
         function(subject, forget_live, LIVE_FORGET, read=names["read"]),
+        function(subject, correct_live, LIVE_CORRECT, read=names["read"]),
         function(subject, weigh_live, LIVE_WEIGH, weigh=weighing),
         estimator.numbers,
     )

@@ -77,3 +77,16 @@ def fade(kept: F64, k: int, lane: int, discount: float) -> None:
     """Let all rewards so far count less, by a factor."""
     for i in range(OWN):
         kept[k, lane, i] *= discount
+
+
+@jit
+def correct_reward(kept: F64, k: int, lane: int, before: float, after: float, weight: float) -> None:
+    """Replace a reward that counts by ``weight``: what there would be had ``after`` come in the place of ``before``.
+
+    With m and m' the means before and after, Σ (x − mean)² grows by weight · (after − before) · (after − m' + before − m).
+    """
+    mean = plain_mean(kept, k, lane)
+    add_to_sum(kept, k, lane, -weight * before)
+    add_to_sum(kept, k, lane, weight * after)
+    change = weight * (after - before) * ((after - plain_mean(kept, k, lane)) + (before - mean))
+    kept[k, lane, SPREAD] = max(kept[k, lane, SPREAD] + change, 0.0)

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from rightarm.formula import check_number
-from rightarm.live.arms import NEVER, Arms, Law, draw
+from rightarm.live.arms import Arms, Law, draw
 from rightarm.scores.policy import Policy
 from rightarm.types import F64, I64
 
@@ -60,14 +60,14 @@ class Learning:
     fixed: F64 | None = None
 
     def __init__(self, policy: Policy, arms: int) -> None:
-        self.known, self.last = Arms(policy), [NEVER] * arms
+        self.known, self.waiting = Arms(policy), np.zeros(arms, dtype=np.int64)
         self.law: Law | None = None  # that of the present state, until a reward changes it
         for _ in range(arms):
             self.known.add()
 
     def _law_of(self, arms: I64) -> Law:
         if self.law is None or self.law.members is not arms:
-            self.law = self.known.law(arms, self.last, now=1)
+            self.law = self.known.law(arms, self.waiting)
         return self.law
 
     def probabilities(self, arms: I64) -> F64:

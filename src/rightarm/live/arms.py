@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import itertools
 import math
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -11,17 +13,16 @@ import numpy as np
 
 from rightarm.estimators.compiled import MEAN, MEMORY, PULLS, VARIANCE, live_estimator
 from rightarm.estimators.estimator import NEGLIGIBLE
-from rightarm.estimators.statistics import COUNT, LOST, OWN, SPREAD, SUM
+from rightarm.estimators.statistics import COUNT, LOST, OWN, SPREAD, SUM, correct_reward, count_reward
 from rightarm.formula import check_count, check_number
 from rightarm.formula.compile import jit
 from rightarm.propensity import score_law
 from rightarm.scores.live import live_policy
 from rightarm.scores.policy import Policy
-from rightarm.scores.rules import FORGOTTEN, goes_first, mix
+from rightarm.scores.rules import FORGOTTEN, mix
 from rightarm.types import F64, I64
 
 MOST = 2**53  # rewards; a float counts no further
-NEVER = 0  # in place of a decision's number
 LARGEST = 1e100  # of rewards: their squares are summed
 
 
@@ -69,6 +70,8 @@ class Arms:
         self.table: F64 = np.zeros((MEMORY + len(policy.columns), 0))  # what formulas see
         self.kept: F64 = np.zeros((0, 1, OWN + self.estimator.size))  # what it is made of: a row for each arm
         self.recent: deque[Told] = deque()
+        # Of all rewards ever learned, where that is not what is kept above: a row of plain statistics for each arm.
+        self.ever: F64 | None = np.zeros((0, 1, OWN)) if self.estimator.forgets else None
         self._scratch: tuple[F64, F64, F64] = (np.empty(0), np.empty(0), np.empty(0))
 
     def add(self) -> None:
@@ -78,7 +81,20 @@ class Arms:
             more = max(8, room)
             self.table = np.hstack([self.table, np.zeros((rows, more))])
             self.kept = np.vstack([self.kept, np.zeros((more, *self.kept.shape[1:]))])
+            if self.ever is not None:
+                self.ever = np.vstack([self.ever, np.zeros((more, 1, OWN))])
         self.count += 1
+
+    def start(self, arm: int, mean: float, pulls: float, variance: float) -> None:
+        """Let a new arm start as if it had had so many rewards of this mean and variance."""
+        if self.remembers or self.estimator.size or self.estimator.window is not None:
+            raise ValueError(f"prior needs a policy that keeps sums of rewards, got {self.policy!r}")
+        if self.ever is None:
+            self.ever = self.kept[:, :, :OWN].copy()
+        row = self.kept[arm, 0]
+        row[COUNT], row[SUM], row[LOST], row[SPREAD] = pulls, pulls * mean, 0.0, pulls * variance
+        self.table[PULLS, arm], self.table[MEAN, arm], self.table[VARIANCE, arm] = pulls, mean, variance
+        self.total += pulls
 
     # Learning.
 
@@ -91,6 +107,8 @@ class Arms:
     def learn(self, arm: int, reward: float, propensity: float) -> None:
         """Take a reward of an arm, which was chosen with ``propensity``."""
         t = self.total + 1
+        if self.ever is not None:
+            count_reward(self.ever, arm, 0, reward)
         self.estimates.learn(self.table, self.kept, arm, reward, self.fading, self.estimates.numbers)
         self.told += 1
         self.total = self.total * self.fading + 1
@@ -143,26 +161,77 @@ class Arms:
         """Raise if learning arms, rewards and propensities left a column that is not a number; nothing is learned."""
         if not self.remembers:
             return
-        before = self.table.copy(), self.kept.copy(), self.told, self.total, self.recent.copy()
-        try:
-            for arm, reward, propensity in lessons:
-                self.learn(arm, reward, propensity)
-                wrong = dict(zip(self.policy.columns, self.table[MEMORY:, arm].tolist(), strict=True))
-                if not all(map(math.isfinite, wrong.values())):
-                    raise ValueError(
-                        f"{self.policy!r} cannot learn the reward {reward}: its columns would become {wrong}"
-                    )
-        finally:
-            self.table, self.kept, self.told, self.total, self.recent = before
+        twin = copy.copy(self)
+        twin.table, twin.kept, twin.recent = self.table.copy(), self.kept.copy(), self.recent.copy()
+        twin.ever = None
+        for arm, reward, propensity in lessons:
+            twin.learn(arm, reward, propensity)
+            wrong = dict(zip(self.policy.columns, twin.table[MEMORY:, arm].tolist(), strict=True))
+            if not all(map(math.isfinite, wrong.values())):
+                raise ValueError(f"{self.policy!r} cannot learn the reward {reward}: its columns would become {wrong}")
+
+    # Taking back.
+
+    def check_correction(self) -> None:
+        """Raise, with the reason, if a reward that was learned cannot be replaced by another."""
+        if self.remembers:
+            columns = ", ".join(self.policy.columns)
+            raise ValueError(f"{self.policy!r} cannot correct a reward: what it added to {columns} cannot be taken back")
+        if self.estimator.size:
+            raise ValueError(f"{self.estimator} cannot correct a reward: it cannot take one back that it has learned")
+
+    def correct(self, arm: int, number: int, before: float, after: float) -> None:
+        """Replace the ``number``-th reward that was learned, as if ``after`` had come in the place of ``before``."""
+        if self.ever is not None:
+            correct_reward(self.ever, arm, 0, before, after, 1.0)
+        age = self.told - number
+        if self.keeps_rewards:
+            place = len(self.recent) - 1 - age
+            if place < 0:
+                return  # it counts no more
+            self.recent[place] = self.recent[place]._replace(reward=after)
+        self.estimates.correct(
+            self.table, self.kept, arm, before, after, self.fading**age, self.estimates.numbers
+        )
+
+    # What learning can change, so that it can be begun anew if an interrupt breaks it off.
+
+    def image(self, arm: int | None, rewards: int = 1) -> tuple[Any, ...]:
+        """What learning so many rewards of one arm, or of any, can change."""
+        rows = slice(None) if arm is None or self.estimator.forgets else arm
+        first = list(itertools.islice(self.recent, 2 * rewards + 2)) if self.keeps_rewards else []
+        ever = None if self.ever is None else self.ever.copy()
+        return rows, self.table[:, rows].copy(), self.kept[rows].copy(), ever, self.told, self.total, first
+
+    def everything(self) -> tuple[Any, ...]:
+        """All that is known, to be put back by `set_everything`."""
+        ever = None if self.ever is None else self.ever.copy()
+        return self.table.copy(), self.kept.copy(), ever, self.count, self.total
+
+    def set_everything(self, kept: tuple[Any, ...]) -> None:
+        """Make everything what it was when `everything` was called; may be repeated."""
+        table, rows, ever, self.count, self.total = kept
+        self.table, self.kept, self.ever = table.copy(), rows.copy(), None if ever is None else ever.copy()
+
+    def put_back(self, image: tuple[Any, ...]) -> None:
+        """Make everything what it was when ``image`` was taken; may be repeated."""
+        rows, table, kept, ever, told, total, first = image
+        self.table[:, rows], self.kept[rows] = table, kept
+        if self.ever is not None:
+            self.ever[:] = ever
+        self.told, self.total = told, total
+        while self.recent and self.recent[-1].number > told:
+            self.recent.pop()
+        for one in reversed(first):
+            if not self.recent or one.number < self.recent[0].number:
+                self.recent.appendleft(one)
 
     # Deciding.
 
-    def law(self, members: I64, last: Sequence[int], now: int, floor: float = 0.0) -> Law:
-        """The exact probability of each of some arms, ``floor`` at least, for the decision with the number ``now``.
+    def law(self, members: I64, waiting: I64, floor: float = 0.0) -> Law:
+        """The exact probability of each of some arms, ``floor`` at least.
 
-        An arm that must be pulled before the policy's formulas can be used goes first, of several the one of which the
-        ``last`` decision is the longest ago. If each of them was chosen within as many decisions as there are arms,
-        its reward is awaited meanwhile, and the policy chooses among the others.
+        ``waiting`` is the number of decisions of every arm that wait for a reward: see `share_untried`.
         """
         count = members.size
         if count != self._scratch[0].size:
@@ -177,23 +246,15 @@ class Arms:
             if found <= 0:
                 self._complain(found, first, second)
         else:
-            self._choose_first(members, last, now, chance)
-            explored[:] = 0.0
+            rest = share_untried(self.table[PULLS], members, waiting, chance)
+            if rest:
+                known = self.table[PULLS, members] >= FORGOTTEN
+                chance[known] = rest * self.law(members[known], waiting).chance
+            explored = np.zeros(count)
         if not mix(chance, explored, floor, heights):
             found = f"{chance.tolist()}, explored {explored.tolist()}"
             raise ValueError(f"{self.policy!r}: what it chooses or explores by are not probabilities: {found}")
         return Law(members, chance, heights, free)
-
-    def _choose_first(self, members: I64, last: Sequence[int], now: int, chance: F64) -> None:
-        """The probabilities while some arms have no reward."""
-        pulls, before_now = self.table[PULLS, members], [last[i] for i in members.tolist()]
-        oldest, unknown = goes_first(pulls, before_now), pulls < FORGOTTEN
-        before = before_now[oldest]
-        chance[:] = 0.0
-        if unknown.all() or before == NEVER or now - before >= members.size:
-            chance[oldest] = 1.0
-        else:
-            chance[~unknown] = self.law(members[~unknown], last, now).chance
 
     def _complain(self, found: int, first: F64, second: F64) -> None:
         try:
@@ -216,19 +277,11 @@ class Arms:
         counts, sums = self.statistic(COUNT), self.statistic(SUM) + self.statistic(LOST)
         return np.divide(sums, counts, out=np.zeros(self.count), where=counts > 0)
 
-    def half_widths(self) -> F64:
-        """Half of a 95% interval of each mean, by the normal law; infinite where nothing is known.
-
-        An arm's variance is shrunk towards the pooled variance, with weight one reward: three equal rewards would have
-        none.
-        """
-        counts, spread = self.statistic(COUNT), self.statistic(SPREAD)
-        seen = counts > FORGOTTEN
-        free = np.maximum(counts - 1, 0.0)
-        common = spread.sum() / free.sum() if free.sum() > 0 else np.inf
-        variance = (spread + common) / (free + 1)
-        squares = np.divide(variance, counts, out=np.full(counts.size, np.inf), where=seen)
-        return np.asarray(1.96 * np.sqrt(squares))
+    def lifetime(self) -> tuple[F64, F64, F64]:
+        """Of all rewards that were ever learned, of each arm: their number, mean, and Σ (x − mean)²."""
+        kept = (self.kept if self.ever is None else self.ever)[: self.count, 0]
+        counts, sums = kept[:, COUNT].copy(), kept[:, SUM] + kept[:, LOST]
+        return counts, np.divide(sums, counts, out=np.zeros(self.count), where=counts > 0), kept[:, SPREAD].copy()
 
     # As plain data.
 
@@ -241,6 +294,8 @@ class Arms:
             "table": np.array([*plain, *self.table[MEMORY:, : self.count]]).tolist(),
             "recent": [[*told[:3], *told.added] for told in self.recent],
         }
+        if self.ever is not None:
+            state["ever"] = self.ever[: self.count, 0].tolist()
         if self.estimator.size:
             state["pulls"] = self.row(PULLS).tolist()
             state["kept"] = [self.estimator.to_json(row[0, OWN:]) for row in self.kept[: self.count]]
@@ -251,7 +306,9 @@ class Arms:
         told, total = check_count("told", state["told"], least=0), check_number("total", state["total"])
         if told > MOST:
             raise ValueError(f"told must be at most {MOST}, got {told}")
-        table = self._table_from(state["table"], told, total)
+        ever = self._ever_from(state.get("ever"), told)
+        primed = ever is not None and not self.estimator.forgets  # pulls that are not rewards
+        table = self._table_from(state["table"], total, None if primed else told)
         counts, means, spreads = table[0], table[1], table[4]
         kept, pulls = (
             self._kept_from(state, counts),
@@ -266,12 +323,24 @@ class Arms:
         if not fits or len(recent) > (window or math.inf):
             raise ValueError(f"recent must be the rewards that count, got {by_arm.tolist()} by arm")
         self.told, self.total, self.recent = told, total, deque(recent)
+        if ever is not None:
+            self.ever = np.zeros((self.kept.shape[0], 1, OWN))
+            self.ever[: self.count, 0] = ever
         own, seen = self.kept[: self.count, 0], self.table[:, : self.count]
         own[:, [COUNT, SUM, LOST, SPREAD]], own[:, OWN:] = table[[0, 2, 3, 4]].T, kept
         seen[PULLS], seen[MEAN], seen[MEMORY:] = pulls, means, table[5:]
         seen[VARIANCE] = np.divide(spreads, counts, out=np.zeros(self.count), where=counts > 0)
 
-    def _table_from(self, rows: Any, told: int, total: float) -> F64:
+    def _ever_from(self, rows: Any, told: int) -> F64 | None:
+        """The plain statistics of all rewards; files of 0.1.0, and bandits that neither forget nor have priors, have none."""
+        if rows is None and not self.estimator.forgets:
+            return None
+        ever = np.zeros((self.count, OWN)) if rows is None else np.array([check_row("ever", row, OWN) for row in rows])
+        if ever.shape != (self.count, OWN) or (ever[:, [COUNT, SPREAD]] < 0).any() or ever[:, COUNT].sum() > told:
+            raise ValueError(f"ever must be statistics of {told} rewards of {self.count} arms, got {rows!r:.60}")
+        return ever
+
+    def _table_from(self, rows: Any, total: float, told: int | None) -> F64:
         wanted = 5 + len(self.policy.columns)
         if not isinstance(rows, list) or len(rows) != wanted:
             raise ValueError(f"table must have {wanted} rows, got {rows!r:.60}")
@@ -279,7 +348,7 @@ class Arms:
         counts, spreads = table[0], table[4]
         if (counts < 0).any() or (spreads < 0).any() or not abs(counts.sum() - total) <= 1e-6 * total:
             raise ValueError(f"pulls and spreads must not be negative, and the pulls must be {total} in all")
-        if self.estimator.discount is None and ((counts % 1).any() or total > told):
+        if self.estimator.discount is None and told is not None and ((counts % 1).any() or total > told):
             raise ValueError(f"pulls must be whole numbers, {told} in all or fewer, got {counts.tolist()}")
         largest = LARGEST * np.maximum(counts, 1)
         if (np.abs(table[1:4]) > largest).any() or (spreads > 4 * LARGEST * largest).any():
@@ -321,6 +390,31 @@ def check_row(name: str, values: Any, arms: int) -> F64:
     if not isinstance(values, list) or len(values) != arms:
         raise ValueError(f"{name} must have lists of {arms} numbers, got {values!r:.60}")
     return np.array([check_number(name, value) for value in values], dtype=float)
+
+
+@jit
+def share_untried(pulls: F64, members: I64, waiting: I64, chance: F64) -> float:
+    """The probabilities of arms of which no reward counts; returns what is left for the others.
+
+    If there are no others, all have the same. Those that wait for no reward go first: they share the draw evenly. When
+    each of them waits for one, it has one decision in as many as there are arms, until its reward comes.
+    """
+    untried, free = 0, 0
+    for i in range(members.size):
+        if pulls[members[i]] < FORGOTTEN:
+            untried += 1
+            free += waiting[members[i]] == 0
+    if untried == members.size:
+        chance[:] = 1.0 / members.size
+        return 0.0
+    for i in range(members.size):
+        chance[i] = 0.0
+        if pulls[members[i]] < FORGOTTEN:
+            if free == 0:
+                chance[i] = 1.0 / members.size
+            elif waiting[members[i]] == 0:
+                chance[i] = 1.0 / free
+    return 0.0 if free else 1.0 - untried / members.size
 
 
 @jit

@@ -1,8 +1,8 @@
 """What a live bandit knows: the fold of the events that happened to it.
 
-Every change of a bandit is an event, and `State` has one method for each kind: `decided`, `answered`, `observed`,
-`set_arms`, `set_policy`. `Bandit` calls them as things happen, and `State.apply` calls the same ones for the events of
-a log. So a bandit that comes back from a log is the one that wrote it.
+Every change of a bandit is an event, and `State` has one method for each kind: `decided`, `noted`, `answered`,
+`corrected`, `observed`, `set_arms`, `set_policy`. `Bandit` calls them as things happen, and `State.apply` calls the
+same ones for the events of a log. So a bandit that comes back from a log is the one that wrote it.
 """
 
 from __future__ import annotations
@@ -13,56 +13,118 @@ from typing import Any
 
 import numpy as np
 
-from rightarm.formula import check_number, difference
-from rightarm.live.arms import Arms, Law, draw
-from rightarm.live.ledger import Decision, Ledger, Waiting
+from rightarm.formula import difference
+from rightarm.live.arms import Arms, Law, check_reward, draw
+from rightarm.live.draws import Draws
+from rightarm.live.ledger import Answer, Decision, Ledger, Unit, Waiting
+from rightarm.live.settings import Settings
 from rightarm.scores.policy import Policy
-from rightarm.types import I64
+from rightarm.scores.rewards import reward_scale
+from rightarm.types import F64, I64
+
+HOLDOUT = "holdout"
+BELOW_1 = np.nextafter(1.0, 0.0).item()
 
 
 class State:
     """Statistics of the arms, decisions that wait, and the probabilities that follow; arms are known by numbers."""
 
-    def __init__(
-        self,
-        policy: Policy,
-        random: np.random.Generator,
-        *,
-        floor: float = 0.0,
-        discount: float | None = None,
-        window: int | None = None,
-    ) -> None:
-        self.known = Arms(policy, discount, window)
-        self.floor = check_floor(floor)
-        self.random = random
-        self.ledger = Ledger()
+    def __init__(self, policy: Policy, draws: Draws, settings: Settings, first_id: int = 1) -> None:
+        self.settings, self.draws = settings, draws
+        self.ledger = Ledger(first_id)
         self.version = 0  # counts changes: each reward, each arm that comes or goes, each other policy
         self.names: list[Hashable] = []
         self.index: dict[Hashable, int] = {}
         self.active: list[bool] = []
         self._members: I64 | None = None  # the active arms, until they change
         self._law: Law | None = None  # their probabilities, until something changes
+        self._take(Arms(policy, settings.discount, settings.window))
+
+    def _take(self, known: Arms) -> None:
+        """Have what is known of the arms, and how rewards are scaled for its policy."""
+        self.known = known
+        self.scale = reward_scale(known.policy, self.settings.reward_range)
+
+    # Rewards.
+
+    @property
+    def reward_range(self) -> tuple[float, float] | None:
+        """What rewards can be: as declared, or as the policy wants them; None if they can be anything."""
+        declared = self.settings.reward_range
+        return declared if declared is not None or self.scale is None else (self.scale.low, self.scale.high)
+
+    def check_reward(self, reward: Any) -> float:
+        """``reward``, if it can be learned."""
+        value = check_reward(reward)
+        limits = self.reward_range
+        if limits is not None and not limits[0] <= value <= limits[1]:
+            hint = "" if self.settings.reward_range else f", which {self.known.policy} is for; see reward_range"
+            raise ValueError(f"reward must be from {limits[0]:g} to {limits[1]:g}{hint}, got {value}")
+        self.known.estimator.check(self.scaled(value))
+        return value
+
+    def scaled(self, reward: float) -> float:
+        """A reward as the policy sees it."""
+        return reward if self.scale is None else self.scale.apply(reward)
+
+    def unscaled(self, value: F64) -> F64:
+        """What the policy sees, in the unit of the rewards."""
+        return value if self.scale is None else self.scale.back(value)
+
+    def lifetime(self) -> tuple[F64, F64, F64]:
+        """Of all rewards that were ever learned, of each arm: their number, mean, and Σ (x − mean)²."""
+        counts, means, spreads = self.known.lifetime()
+        if self.scale is not None:
+            means, spreads = np.where(counts > 0, self.scale.back(means), 0.0), spreads * self._factor**2
+        return counts, means, spreads
+
+    @property
+    def _factor(self) -> float:
+        """How much wider rewards are spread than what the policy sees of them."""
+        scale = self.scale
+        return 1.0 if scale is None else (scale.high - scale.low) / (scale.to_high - scale.to_low)
 
     # Events.
 
     def decided(self, waiting: Waiting) -> None:
         """An arm was chosen."""
         self.ledger.open(waiting)
+        self.draws.used += 1
 
-    def answered(self, number: int, reward: float | None) -> None:
+    def noted(self, waiting: Waiting, so_far: float) -> None:
+        """A reward came that is learned when the window of its decision closes."""
+        self.ledger.note(waiting.decision.id, so_far)
+
+    def answered(self, waiting: Waiting, reward: float | None) -> None:
         """The reward of a pending decision came, or there will be none."""
-        waiting = self.ledger.close(number, reward)
+        arm, propensity, learned = waiting.arm, waiting.decision.propensity, 0
         if reward is not None:
-            self.known.learn(waiting.arm, reward, waiting.decision.propensity)
+            self.known.learn(arm, self.scaled(reward), propensity)
+            learned = self.known.told
             self._changed()
+        self.ledger.close(waiting.decision.id, Answer(reward, arm, learned, propensity))
+
+    def corrected(self, number: int, before: Answer, reward: float) -> None:
+        """Another reward takes the place of a decision's answer."""
+        learned = before.learned
+        if before.reward is None:
+            self.known.learn(before.arm, self.scaled(reward), before.propensity)
+            learned = self.known.told
+        else:
+            self.known.correct(before.arm, learned, self.scaled(before.reward), self.scaled(reward))
+        self.ledger.answered[number] = before._replace(reward=reward, learned=learned)
+        self._changed()
 
     def observed(self, arm: int, reward: float) -> None:
         """A reward of an arm came that belongs to no decision."""
-        self.known.learn(arm, reward, 1.0)
+        self.known.learn(arm, self.scaled(reward), 1.0)
         self._changed()
 
-    def set_arms(self, names: Sequence[Hashable]) -> None:
-        """From now on these arms can be chosen: those not seen before are new, those left out are retired."""
+    def set_arms(self, names: Sequence[Hashable], priors: Iterable[Sequence[Any]] = ()) -> None:
+        """From now on these arms can be chosen: those not seen before are new, those left out are retired.
+
+        ``priors`` has rows for some of the new ones: name, mean, number and variance of rewards to start from.
+        """
         chosen = set(names)
         self.check_floor(len(chosen))
         for name in names:
@@ -75,10 +137,12 @@ class State:
         before, self.active = self.active, [name in chosen for name in self.names]
         self._members = None
         self._changed(sum(map(operator.ne, before, self.active)))
+        for name, mean, pulls, variance in priors:
+            self.known.start(self.index[name], self.scaled(mean), pulls, variance / self._factor**2)
 
     def set_policy(self, policy: Policy) -> None:
         """From now on another policy decides, with the statistics that there are."""
-        self.known = carried_over(self.known, policy)
+        self._take(carried_over(self.known, policy))
         self._changed()
 
     def _changed(self, times: int = 1) -> None:
@@ -89,20 +153,74 @@ class State:
         """Take an event from a log; ``policy_from`` finds a policy by its specification."""
         match event["event"]:
             case "decision":
-                decision = Decision(*(event[name] for name in Decision._fields))
-                self.decided(Waiting(decision, self.arm_number("arm", decision.arm), event["time"]))
-                self.version = max(self.version, decision.version)
-                self.random.random()  # the number that it was drawn by
+                fields = [event.get(name) for name in Decision._fields]
+                arm = self.arm_number("arm", event["arm"])
+                self.decided(Waiting(Decision(*fields), arm, event["time"], event.get("unit")))
+                self.version = max(self.version, event["version"])
+            case "reward" if event.get("part"):
+                self.noted(self._pending(event["id"]), self.check_reward(event["reward"]))
             case "reward" | "cancel":
-                if event["id"] not in self.ledger.pending:
-                    raise ValueError(f"log must be that of this bandit, got the answer of decision {event['id']}")
-                self.answered(event["id"], self.known.check(event["reward"]) if "reward" in event else None)
+                value = self.check_reward(event["reward"]) if "reward" in event else None
+                self.answered(self._pending(event["id"]), value)
+            case "expiry":
+                for number in event["ids"]:
+                    waiting = self._pending(number)
+                    self.answered(waiting, event.get("reward") if waiting.so_far is None else waiting.so_far)
+            case "correction":
+                before = self.ledger.answered.get(event["id"])
+                if before is not None:  # else it was answered too long ago to be remembered
+                    self.corrected(event["id"], before, self.check_reward(event["reward"]))
             case "observation":
-                self.observed(self.arm_number("arm", event["arm"]), self.known.check(event["reward"]))
+                self.observed(self.arm_number("arm", event["arm"]), self.check_reward(event["reward"]))
             case "arms":
-                self.set_arms(event["arms"])
+                self.set_arms(event["arms"], event.get("prior", {}).get("rows", ()))
             case "policy":
                 self.set_policy(policy_from(event["after"]))
+
+    def _pending(self, number: int) -> Waiting:
+        if number not in self.ledger.pending:
+            raise ValueError(f"log must be that of this bandit, got the answer of decision {number}")
+        return self.ledger.pending[number]
+
+    # What an interrupt breaks off is begun anew. Each of these gives a function that puts things back; it may be repeated.
+
+    def before_decisions(self) -> Callable[[], None]:
+        """Put back what `decided` changes, but for the ledger, where repeating changes nothing."""
+        used = self.draws.used
+
+        def put_back() -> None:
+            self.draws.used = used
+
+        return put_back
+
+    def before_rewards(self, arm: int | None, rewards: int = 1) -> Callable[[], None]:
+        """Put back what learning so many rewards, of one arm or of any, changes, but for the ledger."""
+        version, known, image = self.version, self.known, self.known.image(arm, rewards)
+
+        def put_back() -> None:
+            self.version, self._law = version, None
+            known.put_back(image)
+
+        return put_back
+
+    def before_arms(self) -> Callable[[], None]:
+        """Put back what `set_arms` and `set_policy` change."""
+        known, kept = self.known, self.known.everything()
+        names, index, active = self.names.copy(), self.index.copy(), self.active.copy()
+        version, scale = self.version, self.scale
+
+        def put_back() -> None:
+            known.set_everything(kept)
+            self.names, self.index, self.active = names.copy(), index.copy(), active.copy()
+            self.known, self.version, self.scale, self._members, self._law = known, version, scale, None, None
+
+        return put_back
+
+    def recount(self) -> None:
+        """Make counts right that an interrupt may have left wrong."""
+        self.ledger.recount(len(self.names))
+        self.draws.rewind()
+        self._law = None
 
     # Arms.
 
@@ -120,8 +238,10 @@ class State:
 
     def check_floor(self, arms: int) -> None:
         """Raise if so many arms cannot have the probability ``floor`` each."""
-        if self.floor * arms > 1 + 1e-12:
-            raise ValueError(f"floor must be at most 1/{arms} for {arms} arms, got {self.floor}")
+        floor, holdout = self.settings.floor, self.settings.holdout
+        if floor * arms > 1 - holdout + 1e-12:
+            rest = f" beside a holdout of {holdout:g}" if holdout else ""
+            raise ValueError(f"floor must be at most {'1' if not holdout else f'{1 - holdout:g}'}/{arms} for {arms} arms{rest}, got {floor}")
 
     def chosen(self, among: Iterable[Hashable]) -> I64:
         """The numbers of some arms that can be chosen."""
@@ -137,48 +257,78 @@ class State:
 
     def law(self, members: I64 | None = None) -> Law:
         """The probabilities of all active arms in the next decision, or of some of them."""
-        return self._law_of(members, self.ledger.last, self.ledger.next_id)
+        law, held = self._laws(members, self.ledger.waiting)
+        return law if held is None else mixed(law, held, self.settings.holdout)
 
-    def _law_of(self, members: I64 | None, last: Sequence[int], number: int) -> Law:
+    def _laws(self, members: I64 | None, waiting: I64) -> tuple[Law, I64 | None]:
+        """The probabilities by which the policy decides, and among which arms a holdout does, if there is one."""
         if members is None and self._law is not None:
-            return self._law
+            return self._law, self._held(self._law.members)
         if self._members is None:
             self._members = np.flatnonzero(self.active)
         arms = self._members if members is None else members
         if not arms.size:
             raise ValueError("every arm is retired; restore or add one")
-        law = self.known.law(arms, last, number, self.floor)
+        law = self.known.law(arms, waiting, self.settings.floor / (1 - self.settings.holdout))
         if members is None and law.settled:
             self._law = law
-        return law
+        return law, self._held(arms)
 
-    def draw(self, members: I64 | None, time: float) -> Waiting:
+    def _held(self, members: I64) -> I64 | None:
+        """The places, among some arms, of those that the holdout draws from evenly; None where there is no holdout."""
+        if not self.settings.holdout:
+            return None
+        if self.settings.control is None:
+            return np.arange(members.size)
+        places = np.flatnonzero(members == self.index[self.settings.control])
+        return places if places.size else None
+
+    def draw(self, members: I64 | None, time: float, unit: Unit | None = None) -> Waiting:
         """Draw the next decision; nothing has happened before `decided` takes it."""
-        return self._draw(members, time, self.ledger.last, self.ledger.next_id)
+        return self._draw(members, time, self.ledger.waiting, self.ledger.next_id, unit)
 
     def draw_several(self, members: I64 | None, time: float, count: int) -> list[Waiting]:
         """Draw several decisions, each as if those before it had been made."""
-        last, made = self.ledger.last.copy(), list[Waiting]()
+        pending, made = self.ledger.waiting.copy(), list[Waiting]()
         for number in range(self.ledger.next_id, self.ledger.next_id + count):
-            waiting = self._draw(members, time, last, number)
-            last[waiting.arm] = number
+            waiting = self._draw(members, time, pending, number, None)
+            pending[waiting.arm] += 1
             made.append(waiting)
         return made
 
-    def _draw(self, members: I64 | None, time: float, last: Sequence[int], number: int) -> Waiting:
-        law = self._law_of(members, last, number)
-        place = draw(law.chance, law.heights, self.random.random())
+    def _draw(self, members: I64 | None, time: float, pending: I64, number: int, unit: Unit | None) -> Waiting:
+        law, held = self._laws(members, pending)
+        u, group = self.draws.next(), None
+        if held is None:
+            place = draw(law.chance, law.heights, u)
+            chance = law.chance.item(place)
+        else:
+            share = self.settings.holdout
+            if u < share:
+                place, group = held.item(min(int(u / share * held.size), held.size - 1)), HOLDOUT
+            else:
+                place = draw(law.chance, law.heights, min((u - share) / (1 - share), BELOW_1))
+            chance = mixed(law, held, share).chance.item(place)
         arm = law.members.item(place)
-        decision = Decision(number, self.names[arm], law.chance.item(place), self.known.told + 1, self.version)
-        return Waiting(decision, arm, time)
+        decision = Decision(number, self.names[arm], chance, self.known.told + 1, self.version, group)
+        return Waiting(decision, arm, time, unit)
+
+    def due(self, now: float) -> list[Waiting]:
+        """The pending decisions whose window of reward has closed, the oldest first."""
+        seconds, due = self.settings.seconds, list[Waiting]()
+        if seconds is not None:
+            for waiting in self.ledger.pending.values():
+                if waiting.time + seconds > now:
+                    break
+                due.append(waiting)
+        return due
 
 
-def check_floor(floor: Any) -> float:
-    """Return ``floor`` if it is a probability."""
-    number = check_number("floor", floor)
-    if not 0 <= number <= 1:
-        raise ValueError(f"floor must be from 0 to 1, got {number}")
-    return number
+def mixed(law: Law, held: I64, share: float) -> Law:
+    """The probabilities if that share of the decisions is drawn evenly from the places ``held``."""
+    chance = (1 - share) * law.chance
+    chance[held] += share / held.size
+    return law._replace(chance=chance, heights=np.cumsum(chance))
 
 
 # Another policy.

@@ -4,23 +4,30 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 from rightarm.formula import check_count, check_number
-from rightarm.live.arms import NEVER, check_reward
+from rightarm.live.arms import check_reward
 from rightarm.logs.events import check_propensity
+from rightarm.types import I64
 
-REMEMBERED = 100_000  # answered decisions whose reward is remembered, to notice one that is told twice
+REMEMBERED = 100_000  # answered decisions whose reward is remembered, to notice or to correct what is told again
+
+A = TypeVar("A", bound=Hashable)
+Unit = str | int
 
 
-class Decision(NamedTuple):
+class Decision(NamedTuple, Generic[A]):
     """One choice of an arm, with the probability that the arm had."""
 
     id: int
-    """The number of the decision; a bandit counts its decisions from 1."""
-    arm: Hashable
+    """A number that no other decision of this bandit has.
+
+    Ids begin with 1 if the bandit has a seed. Otherwise they begin anywhere, so that no two bandits share any.
+    """
+    arm: A
     """The arm chosen."""
     propensity: float
     """The probability with which it was chosen."""
@@ -32,52 +39,80 @@ class Decision(NamedTuple):
     """
     version: int
     """The number of changes of the bandit's state before it: decisions of one version had the same probabilities."""
+    group: str | None = None
+    """"holdout" if the bandit has a holdout and the decision belongs to it."""
 
 
 class Waiting(NamedTuple):
-    """A decision that waits for its reward: the number of its arm, and when it was made."""
+    """A decision that waits for its reward: the number of its arm, when it was made, for whom, and its reward so far."""
 
-    decision: Decision
+    decision: Decision[Any]
     arm: int
     time: float
+    unit: Unit | None = None
+    so_far: float | None = None
 
     def as_event(self) -> dict[str, Any]:
-        """The event of a log that says so."""
-        return {"event": "decision", **self.decision._asdict(), "time": self.time}
+        """The event of a log that says so; what is None is left out."""
+        fields = {**self.decision._asdict(), "time": self.time, "unit": self.unit}
+        return {"event": "decision", **{name: value for name, value in fields.items() if value is not None}}
+
+
+class Answer(NamedTuple):
+    """How a decision was answered, and what is needed to correct that."""
+
+    reward: float | None
+    """None if the decision was cancelled, or its time passed without a reward."""
+    arm: int
+    """The number of its arm; −1 if that is not known, of a bandit that 0.1.0 saved."""
+    learned: int = 0
+    """How many rewards had been learned with this one; 0 if it was not learned."""
+    propensity: float = 1.0
 
 
 class Ledger:
-    """Every decision from `open` to `close`; arms are known by their numbers."""
+    """Every decision from `open` to `close`; arms are known by their numbers.
 
-    def __init__(self) -> None:
-        self.next_id = 1
+    What an interrupt broke off may be repeated: afterwards `recount` makes the counts right.
+    """
+
+    def __init__(self, first: int = 1) -> None:
+        self.first = self.next_id = first
         self.pending: dict[int, Waiting] = {}
-        self.answered: OrderedDict[int, float | None] = OrderedDict()  # None: cancelled
-        self.waiting: list[int] = []  # how many decisions of each arm are pending
-        self.last: list[int] = []  # the latest decision for each arm
+        self.answered: OrderedDict[int, Answer] = OrderedDict()
+        self.units: dict[Unit, Waiting] = {}  # the latest decision for each unit
+        self.waiting: I64 = np.zeros(0, dtype=np.int64)  # how many decisions of each arm are pending
 
     def add_arm(self) -> None:
         """One arm more, for which no decision was made."""
-        self.waiting.append(0)
-        self.last.append(NEVER)
+        self.waiting = np.append(self.waiting, 0)
 
     def open(self, waiting: Waiting) -> None:
         """A decision was made."""
-        number, arm = waiting.decision.id, waiting.arm
+        number = waiting.decision.id
         self.pending[number] = waiting
-        self.waiting[arm] += 1
-        self.last[arm] = number
+        self.waiting[waiting.arm] += 1
+        if waiting.unit is not None:
+            self.units[waiting.unit] = waiting
         if number >= self.next_id:
             self.next_id = number + 1
 
-    def close(self, number: int, reward: float | None) -> Waiting:
+    def note(self, number: int, so_far: float) -> None:
+        """A part of the reward of a pending decision came."""
+        self.pending[number] = self.pending[number]._replace(so_far=so_far)
+
+    def close(self, number: int, answer: Answer) -> None:
         """A pending decision has its reward, or will have none."""
-        waiting = self.pending.pop(number)
-        self.answered[number] = reward
-        self.waiting[waiting.arm] -= 1
+        self.pending.pop(number, None)
+        self.answered[number] = answer
+        self.waiting[answer.arm] -= 1
         if len(self.answered) > REMEMBERED:
             self.answered.popitem(last=False)
-        return waiting
+
+    def recount(self, arms: int) -> None:
+        """Count anew how many decisions of each of so many arms are pending."""
+        pending = [waiting.arm for waiting in self.pending.values()]
+        self.waiting = np.bincount(np.array(pending, dtype=np.int64), minlength=arms)
 
     def older_than(self, time: float) -> list[int]:
         """The pending decisions that were made before ``time``."""
@@ -86,12 +121,10 @@ class Ledger:
     # Questions about decisions that users name.
 
     def number_of(self, decision: Any) -> int:
-        """The number of a decision, given as such or by its number, that is pending or remembered."""
+        """The number of a decision, given as such or by its id, that is pending or remembered."""
         number = decision.id if isinstance(decision, Decision) else decision
         if type(number) is not int:
-            if isinstance(number, bool) or not isinstance(number, int | np.integer):
-                raise TypeError(f"decision must be a Decision or its id, got {decision!r}")
-            number = int(number)
+            number = _whole(decision, number)
         waiting = self.pending.get(number)
         if waiting is not None and waiting.decision is decision:
             return number
@@ -99,7 +132,7 @@ class Ledger:
             raise ValueError(f"decision {number} is {waiting.decision} here, got {decision}")
         if waiting is not None or number in self.answered:
             return number
-        if 0 < number < self.next_id:
+        if self.first <= number < self.next_id:
             raise ValueError(f"decision {number} is not known: answered too long ago, or by another bandit of this log")
         raise ValueError(f"decision {number} was never made here")
 
@@ -107,40 +140,84 @@ class Ledger:
         """Raise unless a reward told again is the reward that was told ``before``."""
         if before != value:
             was = "cancelled or expired" if before is None else f"told the reward {before}"
-            raise ValueError(f"decision {number} was {was} before, got the reward {value}")
+            raise ValueError(f"decision {number} was {was} before, got the reward {value}; correct() replaces a reward")
 
     # JSON.
 
-    def pending_as_json(self) -> list[list[Any]]:
-        """The pending decisions as plain lists."""
-        return [
-            [w.decision.id, w.arm, w.decision.propensity, w.decision.round, w.decision.version, w.time]
-            for w in self.pending.values()
-        ]
+    def as_json(self) -> dict[str, Any]:
+        """All decisions as plain lists."""
+        return {
+            "first_id": self.first,
+            "next_id": self.next_id,
+            "pending": [_as_list(waiting) for waiting in self.pending.values()],
+            "answered": [[number, *answer] for number, answer in self.answered.items()],
+            "units": [_as_list(waiting) for unit, waiting in self.units.items()],
+        }
 
-    def answered_as_json(self) -> list[list[Any]]:
-        """The answers that are remembered, as pairs of a decision's number and its reward."""
-        return [list(pair) for pair in self.answered.items()]
-
-    def restore(self, names: Sequence[Any], next_id: Any, last: Any, pending: Any, answered: Any) -> None:
+    def restore(self, names: Sequence[Any], plain: dict[str, Any]) -> None:
         """Take what a saved bandit had, after a look at all of it; ``names`` are those of the arms."""
-        self.next_id = check_count("next_id", next_id)
-        for number, arm, propensity, count, version, time in pending:
+        self.next_id = check_count("next_id", plain["next_id"])
+        self.first = check_count("first_id", plain.get("first_id", 1))
+        for row in plain["pending"]:
+            self._check_new(row[0])
+            self.open(_from_list(row, names))
+        for number, *answer in plain["answered"]:
             self._check_new(number)
-            index, chance = check_count("arm", arm, least=0), check_propensity("propensity", propensity)
-            counts = check_count("round", count), check_count("version", version, least=0)
-            decision = Decision(number, names[index], chance, *counts)
-            self.open(Waiting(decision, index, check_number("time", time)))
-        self.last = [check_count("last", number, least=0) for number in last]
-        if len(self.last) != len(names) or max(self.last) >= self.next_id:
-            raise ValueError(f"last must be a decision below {self.next_id} for each arm, got {self.last}")
-        for number, reward in answered:
-            self._check_new(number)
-            self.answered[number] = None if reward is None else check_reward(reward)
+            self.answered[number] = _answer_from(answer, len(names))
+        for row in plain.get("units", []):
+            waiting = _from_list(row, names)
+            if waiting.unit is None:
+                raise ValueError(f"units must be decisions for a unit, got {row!r:.60}")
+            self.units[waiting.unit] = self.pending.get(waiting.decision.id, waiting)
 
     def _check_new(self, number: Any) -> None:
         """Raise if it is not the number of a decision that was made, or is there already."""
-        if isinstance(number, bool) or not isinstance(number, int) or not 0 < number < self.next_id:
-            raise ValueError(f"the id of a decision must be a whole number below {self.next_id}, got {number!r}")
+        if isinstance(number, bool) or not isinstance(number, int) or not self.first <= number < self.next_id:
+            raise ValueError(f"the id of a decision must be from {self.first} to {self.next_id - 1}, got {number!r}")
         if number in self.pending or number in self.answered:
             raise ValueError(f"the ids of decisions must differ, got {number} again")
+
+
+def _whole(decision: Any, number: Any) -> int:
+    """The id of a decision as a whole number; as text too, as it comes in addresses of web pages."""
+    if isinstance(number, str) and number.isascii() and number.isdigit():
+        return int(number)
+    if isinstance(number, bool) or not isinstance(number, int | np.integer):
+        raise TypeError(f"decision must be a Decision or its id, got {decision!r}")
+    return int(number)
+
+
+def check_unit(unit: Any) -> Unit:
+    """Return ``unit`` if it can stand for whom a decision is made."""
+    if isinstance(unit, bool) or not isinstance(unit, str | int):
+        raise TypeError(f"unit must be a text or a whole number, got {unit!r}")
+    return unit
+
+
+def _as_list(waiting: Waiting) -> list[Any]:
+    decision = waiting.decision
+    counts = [decision.propensity, decision.round, decision.version]
+    return [decision.id, waiting.arm, *counts, waiting.time, decision.group, waiting.unit, waiting.so_far]
+
+
+def _from_list(row: Sequence[Any], names: Sequence[Any]) -> Waiting:
+    """A decision from a row of a state; rows of 0.1.0 end with the time."""
+    number, arm, propensity, count, version, time, group, unit, so_far = [*row, None, None, None][:9]
+    index, chance = check_count("arm", arm, least=0), check_propensity("propensity", propensity)
+    counts = check_count("round", count), check_count("version", version, least=0)
+    if group not in (None, "holdout"):
+        raise ValueError(f"group must be 'holdout' or nothing, got {group!r}")
+    decision = Decision(check_count("id", number, least=0), names[index], chance, *counts, group)
+    unit = None if unit is None else check_unit(unit)
+    return Waiting(
+        decision, index, check_number("time", time), unit, None if so_far is None else check_reward(so_far)
+    )
+
+
+def _answer_from(row: Sequence[Any], arms: int) -> Answer:
+    """An answer from a row of a state; 0.1.0 wrote the reward alone."""
+    reward, arm, learned, propensity = [*row, -1, 0, 1.0][:4] if len(row) == 1 else row
+    if not -1 <= check_count("arm", arm, least=-1) < arms:
+        raise ValueError(f"arm must be one of {arms}, got {arm}")
+    value = None if reward is None else check_reward(reward)
+    return Answer(value, arm, check_count("learned", learned, least=0), check_propensity("propensity", propensity))

@@ -1,0 +1,27 @@
+"""Names of arms as JSON has them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from typing import Any
+
+
+def plain_name(name: Hashable) -> Any:
+    """An arm's name as JSON has it; a tuple is told from a list."""
+    if isinstance(name, tuple):
+        return {"tuple": [plain_name(part) for part in name]}
+    if name is None or isinstance(name, str | int | float | bool):
+        return name
+    raise TypeError(f"to_json keeps arms that are text, numbers or tuples of them, got {name!r}")
+
+
+def name_from(plain: Any) -> Hashable:
+    """An arm's name, from what JSON has for it."""
+    if isinstance(plain, dict):
+        return tuple(name_from(part) for part in plain["tuple"])
+    if isinstance(plain, float) and not math.isfinite(plain):
+        raise ValueError(f"arms must be finite if they are numbers, got {plain}")
+    if plain is None or isinstance(plain, str | int | float | bool):
+        return plain
+    raise ValueError(f"arms must be text, numbers or tuples of them, got {plain!r}")
