@@ -219,6 +219,7 @@ PLAYERS = {
         ra.BoltzmannGumbel(C=0.3, estimator="catoni"),
         lambda arms: naive_memory.CatoniBoltzmannGumbel(arms, 0.3, GAMMA),
     ),
+    "scaled gumbel": PlayerCase(ra.ScaledGumbel(), naive_memory.ScaledGumbel),
     "steady, exploring": PlayerCase(
         steady_exploring(),
         lambda arms: naive_memory.Own(

@@ -325,3 +325,16 @@ class Own(Player):
 
     def floors(self, t: int) -> list[float]:
         return [self.floor(self, t, arm) for arm in range(self.arms)]
+
+
+class ScaledGumbel(Player):
+    """Gumbel noise of a third of the largest deviation that an arm has shown, over √n."""
+
+    def scores(self, t: int, z: Sequence[float]) -> list[float]:
+        means = [self.mean(arm) for arm in range(self.arms)]
+        shown = max(total((x - means[arm]) ** 2 for x in own) / (len(own) + 2) for arm, own in enumerate(self.rewards))
+        half = (max(means) - min(means)) / 2
+        scales = [
+            math.sqrt(shown + half**2 / self.pulls(arm)) / 3 / math.sqrt(self.pulls(arm)) for arm in range(self.arms)
+        ]
+        return [mean + scale * noise for mean, scale, noise in zip(means, scales, z, strict=True)]

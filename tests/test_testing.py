@@ -34,6 +34,7 @@ PUBLIC = [
     ra.PerturbedMean(ra.noise.Exponential()),
     ra.PerturbedMean(ra.noise.Uniform()),
     ra.RobustUCB(u=1.0),
+    ra.ScaledGumbel(),
     ra.SoftMix(d=0.5),
     ra.UCB(C=0.5),
     ra.UCB1(),

@@ -22,6 +22,7 @@ from rightarm.live.bandit import Bandit
 from rightarm.policies import UCB, Policy, policy
 from rightarm.problems import Problem, Uniform, problem
 from rightarm.problems.moments import quadrature
+from rightarm.scores.rewards import Scale
 from rightarm.simulation import simulate
 from rightarm.simulation.engine import Run, Start
 from rightarm.types import F64
@@ -34,20 +35,21 @@ LIVE, SIMULATED, LANES = 5_000, 20_480, 2_048  # first choices, in few and wide 
 def check_policy(policy: Policy) -> None:
     """Check that ``policy`` scores every arm, treats arms alike, and runs live and compiled with the same law.
 
-    - its scores are numbers, one for each arm, and relabelling the arms relabels them;
+    - its scores are numbers, one for each arm, and relabelling the arms relabels them, where rewards are such that the
+      policy is for them, or between 0 and 1;
     - what it explores are probabilities; if it says that its scores rise while an arm rests, they do;
     - the arm that `choose` takes live and the first arm of a simulation from the same state have the same law;
     - a simulation gives every arm a pull, and the same result for every number of lanes and threads;
     - as a live `Bandit` it states its exact probabilities, and goes on after `to_json` and `from_json` as if nothing
       had been; this is left out for a policy of which the probabilities are not known.
     """
-    random = np.random.default_rng(1)
+    random, unit = np.random.default_rng(1), _from_unit(policy)
     for _ in range(STATES):
-        pulls, means = 1.0 + random.integers(0, 1_000, ARMS), random.random(ARMS)
+        pulls, means = 1.0 + random.integers(0, 1_000, ARMS), unit.apply(random.random(ARMS))
         z = np.zeros(ARMS) if policy.noise is None else policy.noise.sample(random, ARMS)
         t, order = int(pulls.sum()) + 1, random.permutation(ARMS)
         memory: dict[str, F64] = {}
-        variances = random.random(ARMS) if policy.asks_variance else None
+        variances = random.random(ARMS) * (unit.to_high - unit.to_low) ** 2 if policy.asks_variance else None
         if policy.columns:  # only what a policy has learned itself makes sense to it
             t, pulls, means, memory, variances = _played(policy, random)
         scores = policy.scores(t, pulls, means, z, memory or None, variances)
@@ -62,7 +64,7 @@ def check_policy(policy: Policy) -> None:
         _check_rising(policy, t, pulls, means, memory, variances)
     if policy.estimator.plain:  # others cannot start from given means
         _check_choices(policy, random)
-    problem = Uniform(low=np.linspace(0.0, 0.4, ARMS), high=1.0)
+    problem = Uniform(low=unit.apply(np.linspace(0.0, 0.4, ARMS)), high=unit.to_high)
     one, other = (
         simulate(policy, problem, horizon=ROUNDS, replications=REPLICATIONS, seed=1, lanes=lanes, workers=workers)
         for lanes, workers in ((32, 1), (64, 2))
@@ -71,6 +73,11 @@ def check_policy(policy: Policy) -> None:
     _require(np.array_equal(one.pulls, other.pulls), f"{policy}: the result depends on lanes or threads")
     if policy.affine or policy.family.law is not None:
         _check_live(policy, random)
+
+
+def _from_unit(policy: Policy) -> Scale:
+    """From rewards between 0 and 1 to such that the policy is for."""
+    return Scale(0.0, 1.0, *(policy.rewards or (0.0, 1.0)))
 
 
 class _Past:
@@ -104,7 +111,7 @@ class _Past:
 
 def _check_live(policy: Policy, random: np.random.Generator) -> None:
     """Live rounds with a reload between any two of them, beside the same without, and beside the formulas by NumPy."""
-    bandit, past = Bandit(range(ARMS), policy, seed=1), _Past(policy)
+    bandit, past, unit = Bandit(range(ARMS), policy, seed=1), _Past(policy), _from_unit(policy)
     for _ in range(LIVE_ROUNDS):
         again = Bandit.from_json(bandit.to_json(), policy=policy)
         if policy.estimator.plain:
@@ -117,18 +124,19 @@ def _check_live(policy: Policy, random: np.random.Generator) -> None:
         reward = random.random()
         if not policy.asks_variance:  # variances are rounded, so that a tie of theirs here may be none live
             reward = float(reward < 0.5)
+        reward = unit.apply(reward)
         bandit.tell(decision, reward)
         past.take(int(decision.arm), reward, decision.propensity)  # type: ignore[call-overload]
 
 
 def _played(policy: Policy, random: np.random.Generator) -> tuple[int, F64, F64, dict[str, F64], F64]:
     """A state that some live rounds lead to: next round, pulls, means, memory, variances."""
-    past = _Past(policy)
+    past, unit = _Past(policy), _from_unit(policy)
     for _ in range(int(random.integers(2 * ARMS, 80))):
         t, pulls, means, memory, variances = past.state()
         probability = policy.probabilities(*past.state()) if policy.weighted else np.ones(ARMS)
         arm = policy.choose(t, pulls, means, random, memory, variances)
-        past.take(arm, float(random.random() < 0.3 + 0.1 * arm), float(probability[arm]))
+        past.take(arm, unit.apply(float(random.random() < 0.3 + 0.1 * arm)), float(probability[arm]))
     return past.state()
 
 
@@ -144,12 +152,18 @@ def _check_rising(
 def _check_choices(policy: Policy, random: np.random.Generator) -> None:
     """First choices from one state, live and simulated, arm by arm; live ones take their time, so there are fewer."""
     pulls, means = np.array([40.0, 5, 2, 20, 10]), np.array([0.4, 0.5, 0.3, 0.5, 0.45])  # arm 0 is not to be the best
-    t, memory, variances = int(pulls.sum()) + 1, dict[str, F64](), means * (1 - means)
+    unit = _from_unit(policy)
+    t, memory, variances = (
+        int(pulls.sum()) + 1,
+        dict[str, F64](),
+        means * (1 - means) * (unit.to_high - unit.to_low) ** 2,
+    )
+    means = unit.apply(means)
     if policy.columns:
         t, pulls, means, memory, variances = _played(policy, random)
     state = (t, pulls, means, random, memory or None, variances)
     live = np.bincount([policy.choose(*state) for _ in range(LIVE)], minlength=ARMS)
-    problem = Uniform(low=[0.0] * ARMS, high=1.0)
+    problem = Uniform(low=[unit.to_low] * ARMS, high=unit.to_high)
     given: dict[str, Any] = {"pulls": pulls, "means": means, "memory": memory or None, "lanes": LANES}
     given |= {"variances": variances} if policy.asks_variance else {}
     start = simulate(policy, problem, horizon=1, replications=SIMULATED, seed=2, **given)
@@ -288,6 +302,12 @@ def check_problem(problem: Problem) -> None:
         }
         rewards = np.broadcast_to(np.asarray(problem.evaluate(inputs), dtype=float), pulls)
         _require(bool(np.isfinite(rewards).all()), f"{problem}: arm {arm} pays what is not a finite number")
+        if problem.support is not None:
+            low, high = (float(end[arm]) for end in problem.support)
+            rounding = 1e-12 * (1 + abs(low) + abs(high))
+            paid = f"pays from {rewards.min()} to {rewards.max()}, its support is said to be {low} to {high}"
+            inside = bool(low - rounding <= rewards.min() and rewards.max() <= high + rounding)
+            _require(inside, f"{problem}: arm {arm} {paid}")
         if not np.isfinite(spread[arm]):
             continue
         error = max(rewards.std() / math.sqrt(pulls), 1e-12 * (1 + abs(problem.means[arm])))

@@ -6,18 +6,10 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from rightarm.formula import check_number
 from rightarm.logs.events import check_propensity
 from rightarm.logs.rows import Rows
+from rightarm.notebook import html_table
 from rightarm.text import table, wrapped
-
-
-def check_range(reward_range: tuple[float, float]) -> tuple[float, float]:
-    """Return the ends of the range of rewards, the lower one first."""
-    low, high = (check_number("reward_range", end) for end in reward_range)
-    if not low < high:
-        raise ValueError(f"reward_range must be two numbers, the lower one first, got {reward_range}")
-    return low, high
 
 
 def check_floor(floor: float, rows: Rows) -> float:
@@ -34,3 +26,9 @@ def as_text(title: str, pairs: Mapping[str, str], warnings: Iterable[str] = ()) 
     """A title, a line for each pair of a name and a value, and the warnings."""
     lines = table(["", "", ""], [["", *pair] for pair in pairs.items()], words=3)
     return "\n".join([title, lines, *(wrapped(f"warning: {warning}", indent="  ") for warning in warnings)])
+
+
+def as_html(title: str, pairs: Mapping[str, str], warnings: Iterable[str] = ()) -> str:
+    """The same for notebooks."""
+    notes = [f"warning: {warning}" for warning in warnings]
+    return html_table(["", ""], list(pairs.items()), title=title, notes=notes)

@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from rightarm.evaluation.common import as_text, check_floor, check_range
+from rightarm.evaluation.common import as_html, as_text, check_floor
 from rightarm.evaluation.confidence import check_confidence, joint_lower_bound
 from rightarm.evaluation.targets import Chooser, Target, chooser_of
 from rightarm.logs.rows import Rows, read_rows
+from rightarm.scores.rewards import check_reward_range
 from rightarm.types import F64
 
 FEW = 100  # effective rows below which an answer says little
@@ -56,8 +57,8 @@ class Evaluation:
     warnings: tuple[str, ...]
     """Why the numbers may be worth little; empty if nothing is wrong."""
 
-    def __str__(self) -> str:
-        pairs = {
+    def _pairs(self) -> dict[str, str]:
+        return {
             "rows": f"{self.rows:,}" + (f" ({self.left_out:,} without a reward left out)" if self.left_out else ""),
             "the log's own mean reward": f"{self.logged:.6g}",
             "IPS": f"{self.ips:.6g}",
@@ -67,7 +68,12 @@ class Evaluation:
             "effective rows": f"{self.effective_rows:,.1f}",
             "weights, mean and largest": f"{self.mean_weight:.4g}, {self.max_weight:.4g}",
         }
-        return as_text(self.policy, pairs, self.warnings)
+
+    def __str__(self) -> str:
+        return as_text(self.policy, self._pairs(), self.warnings)
+
+    def _repr_html_(self) -> str:
+        return as_html(self.policy, self._pairs(), self.warnings)
 
 
 def evaluate(
@@ -95,7 +101,8 @@ def evaluate(
     - ``log``: a path, a frame such as `read_log` gives, or a mapping of columns ``arm``, ``propensity``, ``reward``,
       in the order of decisions. If it has ``among`` in every row, the policy chooses among these.
     - ``arms``: all arms, if the log does not show them all.
-    - ``reward_range``: what rewards can be, known beforehand and not read off the log.
+    - ``reward_range``: what rewards can be, known beforehand and not read off the log. For a policy that is for rewards
+      of a certain range (`Policy.rewards`), rewards are scaled from this one to that.
     - ``missing``: the reward that counts where none came; without it such rows are left out, which is right only if
       rewards are lost by chance.
     - ``floor``: a propensity that no arm could fall below, if there is one, known beforehand. The interval then also
@@ -113,9 +120,9 @@ def evaluate(
     >>> round(result.ips, 9), round(result.mean_weight, 9)
     (0.5, 1.0)
     """
-    low, high = check_range(reward_range)
+    low, high = check_reward_range(reward_range)
     rows, span = read_rows(log, arms, (low, high), missing), high - low
-    target, scaled = chooser_of(policy, rows.names), (rows.rewards - low) / span
+    target, scaled = chooser_of(policy, rows.names, (low, high)), (rows.rewards - low) / span
     weights, robust, largest = _weighted(rows, scaled, target)
     earned = weights * scaled
     bets = [[(earned, 0.0)], [(weights - earned, 0.0)]]

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from rightarm.evaluation.common import as_text, check_floor, check_range
+from rightarm.evaluation.common import as_html, as_text, check_floor
 from rightarm.evaluation.confidence import interval
 from rightarm.evaluation.targets import Target, chooser_of
 from rightarm.formula import check_count
 from rightarm.logs.rows import Rows, read_rows
+from rightarm.scores.rewards import check_reward_range
 from rightarm.types import F64
 
 ROUNDED = 1e-3  # relative error that propensities in the files of others may have
@@ -42,16 +43,21 @@ class Replay:
     rewards: F64 = field(repr=False, compare=False)
     """The rewards, round by round."""
 
-    def __str__(self) -> str:
+    def _pairs(self) -> dict[str, str]:
         arm = max(self.pulls, key=self.pulls.__getitem__)
-        pairs = {
+        return {
             "rows": f"{self.rows:,}" + (f" ({self.left_out:,} without a reward left out)" if self.left_out else ""),
             "rounds played": f"{self.kept:,}",
             "mean reward": f"{self.mean:.6g}",
             f"{100 * self.confidence:g}% interval, at any time": f"{self.low:.6g} to {self.high:.6g}",
             "most pulled arm": f"{arm}, {self.pulls[arm]:,} times",
         }
-        return as_text(self.policy, pairs)
+
+    def __str__(self) -> str:
+        return as_text(self.policy, self._pairs())
+
+    def _repr_html_(self) -> str:
+        return as_html(self.policy, self._pairs())
 
 
 def replay(
@@ -85,9 +91,10 @@ def replay(
     >>> result.pulls["b"] > 300, result.mean > 0.9
     (True, True)
     """
-    low, high = check_range(reward_range)
+    low, high = check_reward_range(reward_range)
     rows, span = read_rows(log, arms, (low, high), missing), high - low
-    target, random = chooser_of(policy, rows.names), np.random.default_rng(check_count("seed", seed, least=0))
+    target = chooser_of(policy, rows.names, (low, high))
+    random = np.random.default_rng(check_count("seed", seed, least=0))
     if floor is None:
         _check_even(rows)
     least = float(rows.propensities.min()) if floor is None else check_floor(floor, rows)

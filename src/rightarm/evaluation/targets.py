@@ -10,6 +10,7 @@ import numpy as np
 from rightarm.formula import check_number
 from rightarm.live.arms import Arms, Law, draw
 from rightarm.scores.policy import Policy
+from rightarm.scores.rewards import reward_scale
 from rightarm.types import F64, I64
 
 Target = str | Policy | Mapping[Any, float]
@@ -59,7 +60,8 @@ class Learning:
 
     fixed: F64 | None = None
 
-    def __init__(self, policy: Policy, arms: int) -> None:
+    def __init__(self, policy: Policy, arms: int, reward_range: tuple[float, float]) -> None:
+        self.scale = reward_scale(policy, reward_range)
         self.known, self.waiting = Arms(policy), np.zeros(arms, dtype=np.int64)
         self.law: Law | None = None  # that of the present state, until a reward changes it
         for _ in range(arms):
@@ -79,14 +81,14 @@ class Learning:
         return int(arms[place]), float(law.chance[place])
 
     def learn(self, arm: int, reward: float, probability: float) -> None:
-        self.known.learn(arm, reward, probability)
+        self.known.learn(arm, reward if self.scale is None else self.scale.apply(reward), probability)
         self.law = None
 
 
-def chooser_of(policy: Target, names: list[Any]) -> Chooser:
+def chooser_of(policy: Target, names: list[Any], reward_range: tuple[float, float]) -> Chooser:
     """What chooses as ``policy`` says: a policy of rightarm, "uniform", or probabilities by the names of arms."""
     if isinstance(policy, Policy):
-        return Learning(policy, len(names))
+        return Learning(policy, len(names), reward_range)
     if policy == "uniform":
         return Fixed(np.full(len(names), 1 / len(names)))
     if not isinstance(policy, Mapping):

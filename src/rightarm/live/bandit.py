@@ -22,6 +22,7 @@ from rightarm.live.fold import State
 from rightarm.live.ledger import Decision, Waiting
 from rightarm.logs.events import Event, answer_event, check_arm_name
 from rightarm.logs.writer import LogWriter
+from rightarm.policies.gumbel import ScaledGumbel
 from rightarm.scores.policy import Policy
 from rightarm.types import I64
 
@@ -37,7 +38,8 @@ Log = LogWriter | str | os.PathLike[str]
 class Bandit:
     """A live bandit: `ask` for an arm, `tell` its reward, at any later time and in any order.
 
-    - ``arms``: their names, anything hashable. ``policy``: a policy of rightarm, or one's own.
+    - ``arms``: their names, anything hashable. ``policy``: a policy of rightarm, or one's own; `ScaledGumbel`,
+      which has no parameter to choose, unless given.
     - ``floor``: a probability that every arm has at least; the propensities say so.
     - ``discount`` or ``window``: for worlds that change. Rewards count the less the older they are, by this factor for
       every later reward, or only the last so many count.
@@ -68,7 +70,7 @@ class Bandit:
     def __init__(
         self,
         arms: Iterable[Hashable],
-        policy: Policy,
+        policy: Policy | None = None,
         *,
         seed: int | None = None,
         floor: float = 0.0,
@@ -81,7 +83,10 @@ class Bandit:
             raise TypeError(f"arms must be several names, got {arms!r}")
         entropy = seed if seed is None else check_count("seed", seed, least=0)
         random = np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=OWN_STREAM))
-        self._begin(State(policy, random, floor=floor, discount=discount, window=window), clock)
+        self._begin(
+            State(ScaledGumbel() if policy is None else policy, random, floor=floor, discount=discount, window=window),
+            clock,
+        )
         names = _distinct(arms)
         if not names:
             raise ValueError("arms must name at least one arm, got none")

@@ -12,7 +12,7 @@ from rightarm.policies.boltzmann import (
 )
 from rightarm.policies.exponential import EXP3, EXP3PlusPlus, SoftMix
 from rightarm.policies.greedy import EpsilonGreedy, ExploreThenCommit, decreasing
-from rightarm.policies.gumbel import BoltzmannGumbel, PerturbedMean
+from rightarm.policies.gumbel import BoltzmannGumbel, PerturbedMean, ScaledGumbel
 from rightarm.policies.kl import KLMS, KLUCB, GaussianKLUCB
 from rightarm.policies.maillard import Maillard
 from rightarm.policies.thompson import BetaThompson, GaussianThompson
@@ -39,6 +39,7 @@ __all__ = [
     "PerturbedMean",
     "Policy",
     "RobustUCB",
+    "ScaledGumbel",
     "Schedule",
     "SoftMix",
     "UCBImproved",

@@ -23,7 +23,7 @@ def estimated_loss(loss, reward, probability):
     return loss + (1 - reward) / probability
 
 
-@policy(noise=Gumbel(), explore=lambda arms, *, gamma: gamma / arms, learn={"gain": estimated_gain})
+@policy(noise=Gumbel(), explore=lambda arms, *, gamma: gamma / arms, learn={"gain": estimated_gain}, rewards=(0, 1))
 def EXP3(arms, gain, z, *, gamma: Share):
     """Choose by exponential weights on estimated gains, mixed with a uniform choice.
 
@@ -45,7 +45,12 @@ def softmix_share(t, arms, d):
     return np.minimum(1.0, 5 * arms * np.log(past) / (d**2 * past))
 
 
-@policy(noise=Gumbel(), explore=lambda t, arms, *, d: softmix_share(t, arms, d) / arms, learn={"gain": estimated_gain})
+@policy(
+    noise=Gumbel(),
+    explore=lambda t, arms, *, d: softmix_share(t, arms, d) / arms,
+    learn={"gain": estimated_gain},
+    rewards=(0, 1),
+)
 def SoftMix(t, arms, gain, z, *, d: Share):
     """Exponential weights on estimated gains, with exploration and learning rate made for stochastic rewards.
 
@@ -77,7 +82,7 @@ def exp3pp_floor(t, arms, loss, worst_loss, *, c):
     return np.minimum(np.minimum(1 / (2 * arms), exp3pp_rate(t, arms)), xi)
 
 
-@policy(noise=Gumbel(), explore=exp3pp_floor, learn={"loss": estimated_loss})
+@policy(noise=Gumbel(), explore=exp3pp_floor, learn={"loss": estimated_loss}, rewards=(0, 1))
 def EXP3PlusPlus(t, arms, loss, z, *, c: Positive = 18.0):
     """Exponential weights on estimated losses, whose exploration of an arm shrinks with its estimated gap.
 

@@ -32,6 +32,33 @@ def BoltzmannGumbel(pulls, mean, z, *, C: Positive, location: float = np.euler_g
     return mean + beta * (location + z)
 
 
+def spread(pulls, variance):
+    """Σ (x − μ̂)² / (N + 2): the variance of an arm, drawn to 0 while it has few rewards."""
+    return variance * pulls / (pulls + 2)
+
+
+@policy(noise=Gumbel(), keep={"spread": spread})
+def ScaledGumbel(pulls, mean, best, worst, best_spread, z):
+    """Boltzmann–Gumbel exploration without a parameter: the scale of the noise is read off the rewards.
+
+    I = arg max_i { μ̂_i + σ̂_i/(3 √N_i) · Z_i },  σ̂_i² = max_j S_j / (N_j + 2) + ((max_j μ̂_j − min_j μ̂_j) / 2)² / N_i,
+    S_j = Σ (x − μ̂_j)² over the rewards of arm j,  Z_i Gumbel with location 0.
+
+    A third of the largest deviation that any arm has shown takes the place of C in `BoltzmannGumbel`; an arm's own
+    would starve arms whose first rewards happen to be equal. It needs neither the range of rewards nor the horizon, and
+    chooses the same if all rewards are multiplied or shifted. Where most of the value comes from rewards too rare to
+    have been seen, no such rule can know: give C there, or a floor. What was measured: docs/which-policy.md. No bound
+    is proved.
+
+    >>> import rightarm as ra
+    >>> state = dict(round=10, pulls=[4, 5], means=[0.25, 0.5], variances=[0.1875, 0.25])
+    >>> ra.ScaledGumbel().scores(**state, z=[1.0, 0.0]).round(4)
+    array([0.3219, 0.5   ])
+    """
+    sigma = np.sqrt(best_spread + ((best - worst) / 2) ** 2 / pulls)
+    return mean + sigma / (3 * np.sqrt(pulls)) * z
+
+
 @policy
 def PerturbedMean(pulls, mean, z, *, noise: Law, scale: Positive = 1.0):
     """Perturb each arm's mean by noise of any law, whose scale shrinks with the arm's own pulls.

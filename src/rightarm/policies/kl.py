@@ -48,7 +48,7 @@ def negative_entropy(mean):
     return plogp(p) + plogp(1 - p)
 
 
-@policy(keep={"entropy": negative_entropy}, rising=True)
+@policy(keep={"entropy": negative_entropy}, rising=True, rewards=(0, 1))
 def KLUCB(t, pulls, mean, entropy, *, c: NonNegative = 0.0):
     """The largest mean that an arm may have by its rewards, measured by the divergence of Bernoulli laws.
 
@@ -92,7 +92,7 @@ def log_rest(mean):
     return np.log(np.clip(1 - mean, TINY, 1.0))
 
 
-@policy(noise=Gumbel(), keep={"log_mean": log_mean, "log_rest": log_rest})
+@policy(noise=Gumbel(), keep={"log_mean": log_mean, "log_rest": log_rest}, rewards=(0, 1))
 def KLMS(pulls, mean, log_mean, log_rest, best_log_mean, worst_log_rest, z):
     """Maillard sampling for rewards in [0, 1], measured by the divergence of Bernoulli laws.
 

@@ -38,7 +38,7 @@ def posterior(pulls, mean):
     return 1 + wins, 1 + pulls - wins
 
 
-@policy(noise=Uniform(), law=(Beta(), posterior))
+@policy(noise=Uniform(), law=(Beta(), posterior), rewards=(0, 1))
 def BetaThompson(t, pulls, mean, z):
     """Draw each arm's mean from its posterior law under a uniform prior, and pull the largest.
 

@@ -23,7 +23,7 @@ def UCB(t, pulls, mean, *, C: Positive):
     return mean + C * np.sqrt(np.log(t) / pulls)
 
 
-@policy
+@policy(rewards=(0, 1))
 def UCB1(t, pulls, mean):
     """The classic upper confidence bound for rewards in [0, 1].
 
@@ -38,13 +38,13 @@ def UCB1(t, pulls, mean):
     return mean + np.sqrt(2 * np.log(t) / pulls)
 
 
-@policy
+@policy(rewards=(0, 1))
 def MOSS(pulls, mean, arms, *, horizon: Count):
     """A bonus that vanishes once an arm has had its share of the horizon: minimax optimal.
 
     I = arg max_i { μ̂_i + √(max{0, log(T / (K N_i))} / N_i) }
 
-    Audibert and Bubeck: Minimax Policies for Adversarial and Stochastic Bandits, COLT 2009.
+    For rewards in [0, 1]. Audibert and Bubeck: Minimax Policies for Adversarial and Stochastic Bandits, COLT 2009.
 
     >>> import rightarm as ra
     >>> ra.MOSS(horizon=1_000).scores(round=9, pulls=[4, 4], means=[0.25, 0.5]).round(3)
@@ -53,14 +53,14 @@ def MOSS(pulls, mean, arms, *, horizon: Count):
     return mean + np.sqrt(np.maximum(0.0, np.log(horizon / (arms * pulls))) / pulls)
 
 
-@policy(rising=True)
+@policy(rising=True, rewards=(0, 1))
 def AnytimeMOSS(t, pulls, mean, arms):
     """MOSS with the round in place of the horizon, which it need not know.
 
     I = arg max_i { μ̂_i + √(max{0, log(t / (K N_i))} / N_i) }
 
-    Degenne and Perchet: Anytime Optimal Algorithms in Stochastic Multi-Armed Bandits, ICML 2016, there with a factor
-    (1 + α)/2 before the logarithm; here it is 1, as in MOSS.
+    For rewards in [0, 1]. Degenne and Perchet: Anytime Optimal Algorithms in Stochastic Multi-Armed Bandits, ICML
+    2016, there with a factor (1 + α)/2 before the logarithm; here it is 1, as in MOSS.
 
     >>> import rightarm as ra
     >>> ra.AnytimeMOSS().scores(round=100, pulls=[4, 60], means=[0.25, 0.5]).round(3)
@@ -124,7 +124,10 @@ def reach_then(pulls, mean, phases, reach, *, horizon):
     return np.where(pulls >= pulls_at_end(phases, horizon), OFFSET * (phases + 1) + mean + 2 * radius, reach)
 
 
-@policy(learn={"phases": next_phase, "ended": pulls_then, "mark": mean_then, "reach": reach_then})
+@policy(
+    learn={"phases": next_phase, "ended": pulls_then, "mark": mean_then, "reach": reach_then},
+    rewards=(0, 1),
+)
 def UCBImproved(pulls, ended, reach, best_mark, *, horizon: Count):
     """Pull all arms equally often, and after every phase eliminate those that are worse than the best by confidence.
 

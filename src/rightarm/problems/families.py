@@ -6,7 +6,7 @@ from rightarm.formula import NonNegative, Probability
 from rightarm.problems.problem import problem
 
 
-@problem(mean=lambda mean: mean, second_moment=lambda mean: mean)
+@problem(mean=lambda mean: mean, second_moment=lambda mean: mean, support=lambda mean: (0.0, 1.0))
 def Bernoulli(u, *, mean: Probability):
     """Pay 1 with probability ``mean``, else 0.
 
@@ -26,7 +26,7 @@ def Gaussian(w, *, mean: float, sigma: NonNegative = 1.0):
     return mean + sigma * w
 
 
-@problem(mean=lambda mean: mean, second_moment=lambda mean: mean**2)
+@problem(mean=lambda mean: mean, second_moment=lambda mean: mean**2, support=lambda mean: (mean, mean))
 def Deterministic(*, mean: float):
     """Pay ``mean``, always.
 
@@ -40,6 +40,7 @@ def Deterministic(*, mean: float):
     mean=lambda low, high: (low + high) / 2,
     second_moment=lambda low, high: ((low + high) / 2) ** 2 + (high - low) ** 2 / 12,
     require=("low ≤ high", lambda low, high: low <= high),
+    support=lambda low, high: (low, high),
 )
 def Uniform(u, *, low: float, high: float):
     """Pay uniformly between ``low`` and ``high``.

@@ -17,10 +17,12 @@ from rightarm.formula import (
     from_specification,
     rule_of,
 )
+from rightarm.notebook import html_table
 from rightarm.problems.moments import moments
-from rightarm.text import short, table
+from rightarm.text import counted, short, table
 from rightarm.types import F64
 
+SHOWN = 50  # arms in a notebook
 Requirement = tuple[str, Callable[..., Any]] | None
 
 
@@ -124,6 +126,31 @@ class Problem(Formula):
         return moments(self, "second_moment", self.family.second_moment, power=2)
 
     @property
+    def support(self) -> tuple[F64, F64] | None:
+        """The smallest and the largest reward of every arm, corruption aside; None where that is not known.
+
+        >>> import rightarm as ra
+        >>> ra.Uniform(low=[0.0, 0.5], high=1.0).support
+        (array([0. , 0.5]), array([1., 1.]))
+        """
+        if self.family.support is None:
+            return None
+        low, high = self.family.support(**{name: np.array(value) for name, value in self.values.items()})
+        return np.broadcast_to(low, self.arms), np.broadcast_to(high, self.arms)
+
+    def stays_within(self, low: float, high: float) -> bool:
+        """Whether it is known that no reward is below ``low`` or above ``high``.
+
+        >>> import rightarm as ra
+        >>> ra.Bernoulli([0.5]).stays_within(0.0, 1.0), ra.Gaussian([0.5]).stays_within(0.0, 1.0)
+        (True, False)
+        """
+        if self.support is None:
+            return False
+        ends = [*self.support[0], *self.support[1], *(corruption.reward for corruption in self.corruptions)]
+        return bool(low <= min(ends) and max(ends) <= high)
+
+    @property
     def best_arm(self) -> int:
         """The index of the arm with the largest mean, the first of them if several share it."""
         return int(np.argmax(self.means))
@@ -170,8 +197,19 @@ class Problem(Formula):
     def describe(self) -> str:
         """The arms with their means and gaps, as text."""
         rows = [[str(i), short(m), short(g)] for i, (m, g) in enumerate(zip(self.means, self.gaps, strict=True))]
-        head = f"{self.family.name} with {self.arms} arms, the best is arm {self.best_arm}"
-        return f"{head}\n{table(['arm', 'mean', 'gap'], rows, words=0)}"
+        return f"{self._head()}\n{table(['arm', 'mean', 'gap'], rows, words=0)}"
+
+    def _head(self) -> str:
+        return f"{self.family.name} with {counted(self.arms, 'arm')}, the best is arm {self.best_arm}"
+
+    def _repr_html_(self) -> str:
+        """The arms with their parameters and means, at most `SHOWN` of them."""
+        columns = {name: value for name, value in self.values.items() if name != "mean"}
+        columns = {**columns, "mean": tuple(self.means.tolist()), "gap": tuple(self.gaps.tolist())}
+        rows = [[i, *(short(column[i]) for column in columns.values())] for i in range(min(self.arms, SHOWN))]
+        notes = [repr(corruption)[1:] for corruption in self.corruptions]
+        notes += [f"and {self.arms - SHOWN:,} more arms"] if self.arms > SHOWN else []
+        return html_table(["arm", *columns], rows, title=self._head(), words=0, notes=notes)
 
 
 class ProblemFamily(Family):
@@ -183,9 +221,11 @@ class ProblemFamily(Family):
         mean: Callable[..., Any] | None = None,
         second_moment: Callable[..., Any] | None = None,
         require: Requirement = None,
+        support: Callable[..., Any] | None = None,
     ) -> None:
         super().__init__(function, Problem)
         self.mean, self.second_moment, self.require = mean, second_moment, require
+        self.support = support  # no part of its identity: it changes no reward
 
     @property
     def made_of(self) -> tuple[Any, ...]:
@@ -200,6 +240,7 @@ def problem(
     mean: Callable[..., Any] | None = None,
     second_moment: Callable[..., Any] | None = None,
     require: Requirement = None,
+    support: Callable[..., Any] | None = None,
 ) -> Callable[[Callable[..., Any]], ProblemFamily]: ...
 def problem(
     function: Callable[..., Any] | None = None,
@@ -207,6 +248,7 @@ def problem(
     mean: Callable[..., Any] | None = None,
     second_moment: Callable[..., Any] | None = None,
     require: Requirement = None,
+    support: Callable[..., Any] | None = None,
 ) -> Any:
     """Make a problem from one formula for the reward, its parameters behind a *; each takes one value per arm.
 
@@ -214,6 +256,8 @@ def problem(
     round), ``pulls`` (how often the arm was pulled, this pull included) and ``arm`` (its index).
 
     ``require`` is what the parameters must fulfil together, in words and as a function of them.
+    ``support`` gives the smallest and the largest reward that an arm can pay, as a function of the parameters; it saves
+    the simulator to look whether rewards are such that a policy is for.
     ``mean`` and ``second_moment``, E X² of a reward X, are functions of the same parameters. Without them they are
     integrated numerically, on 2²⁰ points; where that is not certain enough, as with heavy tails, an error asks for it.
 
@@ -225,8 +269,9 @@ def problem(
     array([2., 1.])
     """
     if function is None:
-        return functools.partial(problem, mean=mean, second_moment=second_moment, require=require)
-    return ProblemFamily(function, mean, second_moment, require)
+        parts: dict[str, Any] = {"mean": mean, "second_moment": second_moment}
+        return functools.partial(problem, **parts, require=require, support=support)
+    return ProblemFamily(function, mean, second_moment, require, support)
 
 
 def problem_from_specification(specification: Mapping[str, Any]) -> Problem:

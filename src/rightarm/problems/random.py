@@ -10,6 +10,7 @@ import numpy as np
 
 from rightarm.formula import Formula, check_count, family_of, from_specification
 from rightarm.noise import Gaussian, compiled_law
+from rightarm.notebook import html_table
 from rightarm.problems.problem import Corruption, Problem, ProblemFamily, corruption, problem_from_specification
 from rightarm.streams import fill_luck, initial_stream
 from rightarm.types import F64, U32
@@ -101,6 +102,12 @@ class RandomProblem(Formula):
         """Short, for titles: a value that all arms share is written once."""
         values = ", ".join(f"{name}{_short(value)}" for name, value in self.values.items())
         return f"random {self.family.name}({values}) with {self.arms} arms{''.join(map(repr, self.corruptions))}"
+
+    def _repr_html_(self) -> str:
+        rows = [[name, _short(value).removeprefix(" ").removeprefix("=")] for name, value in self.values.items()]
+        notes = [repr(corruption)[1:] for corruption in self.corruptions]
+        head = f"{self.family.name} with {self.arms} arms, drawn afresh for every replication"
+        return html_table(["parameter", "values"], rows, title=head, words=2, notes=notes)
 
     def specification(self) -> dict[str, Any]:
         """The random problem as plain data, from which `any_problem_from_specification` makes it again."""

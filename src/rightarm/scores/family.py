@@ -12,6 +12,7 @@ from rightarm.estimators import FORGETTING, NAMED, Estimator, Mean
 from rightarm.formula import Family, Formula, check_choice
 from rightarm.noise import Beta, Gumbel, Law
 from rightarm.scores.inputs import INPUTS, STATISTICS, VARIANCES
+from rightarm.scores.rewards import check_reward_range
 
 MEAN = Mean()
 
@@ -79,6 +80,7 @@ class PolicyFamily(Family):
         keep: Mapping[str, Callable[..., Any]],
         rising: bool,
         law: tuple[Law | Beta, Callable[..., Any]] | None,
+        rewards: tuple[float, float] | None = None,
     ) -> None:
         for name, columns in (("learn", learn), ("keep", keep)):
             check_columns(f"{getattr(function, '__name__', 'policy')}: {name}", columns)
@@ -99,6 +101,8 @@ class PolicyFamily(Family):
         for name in set(named) & {parameter.name for parameter in self.parameters}:
             raise ValueError(f"{self.name}: {name!r} is a parameter; choose another name for the column")
         self.noise, self.rising = noise, rising
+        # no part of its identity: it says which rewards make sense, not what is computed of them
+        self.rewards = None if rewards is None else check_reward_range(rewards, "rewards")
         self.explore = None if explore is None else Family(explore, Part, columns=(*named, *extremes))
         self.keep = {name: Family(formula, Kept) for name, formula in keep.items()}
         self.law = None if law is None else (law[0], Family(law[1], Part, columns=(*named, *extremes)))

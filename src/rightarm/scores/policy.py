@@ -7,6 +7,7 @@ their scores are (``explore``), and columns that an arm remembers besides its pu
 from __future__ import annotations
 
 import functools
+import inspect
 import math
 from collections.abc import Callable, Mapping
 from typing import Any, overload
@@ -16,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from rightarm.formula import check_count, check_number
 from rightarm.noise import Beta, Law
+from rightarm.notebook import html_table
 from rightarm.propensity import check_arm, log_of_one, of_largest
 from rightarm.scores.family import Part, PolicyFamily
 from rightarm.scores.inputs import Memory, State, Variances, check_memory, check_statistics, check_variances
@@ -200,6 +202,14 @@ class Policy(Score):
         inputs |= {"reward": reward, "probability": probability, **memory}
         return {name: float(part.evaluate(inputs)) for name, part in self.learn.items()}
 
+    def _repr_html_(self) -> str:
+        """Its name, the first sentence and the formula of its docstring, and its parameters, for notebooks."""
+        words, *formula = (inspect.getdoc(self.family.function) or "").split("\n\n")[:2]
+        rows = [(name, value if isinstance(value, float) else str(value)) for name, value in self.values.items()]
+        if self.rewards is not None:
+            rows.append(("rewards", "from {:g} to {:g}".format(*self.rewards)))
+        return html_table(["", ""], rows, title=str(self), words=2, notes=[" ".join(words.split()), *formula])
+
     def _state(self, round: int, pulls: ArrayLike, means: ArrayLike, memory: Memory, variances: Variances) -> State:
         """What is known of the arms, checked."""
         counts, averages = check_statistics(pulls, means, whole=self.estimator.plain)
@@ -226,6 +236,7 @@ def policy(
     keep: Mapping[str, Callable[..., Any]] | None = None,
     rising: bool = False,
     law: tuple[Law | Beta, Callable[..., Any]] | None = None,
+    rewards: tuple[float, float] | None = None,
 ) -> Callable[[Callable[..., Any]], PolicyFamily]: ...
 def policy(
     function: Callable[..., Any] | None = None,
@@ -236,6 +247,7 @@ def policy(
     keep: Mapping[str, Callable[..., Any]] | None = None,
     rising: bool = False,
     law: tuple[Law | Beta, Callable[..., Any]] | None = None,
+    rewards: tuple[float, float] | None = None,
 ) -> Any:
     """Make a policy from one formula; live and compiled, with nothing else to write.
 
@@ -257,6 +269,8 @@ def policy(
       win.
     - ``law``: the law of the score, where this is not location + scale·z with the law of the noise: a law and a formula
       for its two numbers (`propensity.of_largest`), from which exact probabilities follow.
+    - ``rewards``: the smallest and the largest reward that the formula is for, ``(0, 1)`` say; without it, any. Live
+      and in evaluations rewards of another range are scaled to it, and a simulation warns of rewards outside.
 
     >>> import numpy as np, rightarm as ra
     >>> @ra.policy(noise=ra.noise.Gumbel())
@@ -271,8 +285,9 @@ def policy(
     array([0.5 , 0.75])
     """
     if function is None:
-        return functools.partial(policy, noise=noise, explore=explore, learn=learn, keep=keep, rising=rising, law=law)
-    return PolicyFamily(function, Policy, noise, explore, learn or {}, keep or {}, rising, law)
+        parts: dict[str, Any] = {"noise": noise, "explore": explore, "learn": learn, "keep": keep}
+        return functools.partial(policy, **parts, rising=rising, law=law, rewards=rewards)
+    return PolicyFamily(function, Policy, noise, explore, learn or {}, keep or {}, rising, law, rewards)
 
 
 def probabilities(

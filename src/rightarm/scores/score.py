@@ -52,6 +52,11 @@ class Score(Formula):
         chosen: Estimator = self.values.get("estimator", MEAN)
         return chosen
 
+    @property
+    def rewards(self) -> tuple[float, float] | None:
+        """The smallest and the largest reward that it is for; None if any finite reward makes sense to it."""
+        return self.family.rewards
+
     def check_forgetting(self, estimator: Estimator) -> None:
         """Raise if an estimator forgets and a column is not a sum of what each reward adds to it.
 

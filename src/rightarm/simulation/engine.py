@@ -91,7 +91,8 @@ class Run:
         self.uses = _uses(policy, problem)
         estimator = no_estimator() if self.uses.inline else simulated_estimator(policy.estimator)
         self.formulas = Formulas(law, gaussian, *compiled[:4], reward, *estimator)
-        self.setting = _setting(policy, problem, start, compiled.numbers, arm_numbers, gaps)
+        limits = _limits(policy, problems)
+        self.setting = _setting(policy, problem, start, compiled.numbers, arm_numbers, gaps, limits)
         self.known = _statistics(policy, start, lanes)
         self.estimates = _estimates(policy, start, self.known, int(checkpoints[-1]))
         self.streams: Streams = initial_streams(seed, first, lanes)
@@ -145,7 +146,13 @@ def _problems(
 
 
 def _setting(
-    policy: Policy, problem: Problem | RandomProblem, start: Start, numbers: F64, arm_numbers: F64, gaps: F64
+    policy: Policy,
+    problem: Problem | RandomProblem,
+    start: Start,
+    numbers: F64,
+    arm_numbers: F64,
+    gaps: F64,
+    limits: F64,
 ) -> Setting:
     corruptions = [(c.arm, c.rounds, c.pulls, c.reward) for c in problem.corruptions]
     return Setting(
@@ -157,7 +164,15 @@ def _setting(
         fresh=np.flatnonzero((np.array(start.pulls) == 0) & policy.needs_pulls),
         tops=_columns_asked_for(policy, "best"),
         bottoms=_columns_asked_for(policy, "worst"),
+        limits=limits,
     )
+
+
+def _limits(policy: Policy, problems: tuple[Problem, ...]) -> F64:
+    """The rewards that the policy is for, if it is not known that all are such: to look costs time in every round."""
+    if policy.rewards is None or all(each.stays_within(*policy.rewards) for each in problems):
+        return np.zeros(0)
+    return np.array(policy.rewards)
 
 
 def _uses(policy: Policy, problem: Problem | RandomProblem) -> Uses:
@@ -287,4 +302,5 @@ def _pull(policy: Policy, lanes: int) -> Pull:
         location=np.zeros(lanes),
         scale=np.zeros(lanes),
         score=np.zeros((1, lanes)),
+        outside=np.zeros(lanes),
     )

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from rightarm.extras import needed_for
+from rightarm.pictures import Picture
 from rightarm.simulation.panels import ROUND, Panel, Style, band, line_styles, styles_of, ticks
 
 with needed_for("plot()"):
@@ -77,7 +78,7 @@ def _figure(
     columns = min(2, len(panels))
     rows = -(-len(panels) // columns)
     several = (columns * PANEL[0], rows * PANEL[1]) if len(panels) > 1 else None
-    figure = Figure(figsize=figsize or several, layout="constrained")
+    figure = Picture(figsize=figsize or several, layout="constrained")
     for place, panel in enumerate(panels, start=1):
         draw_panel(figure.add_subplot(rows, columns, place), panel, styles)
     if title:

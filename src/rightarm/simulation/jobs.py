@@ -46,6 +46,8 @@ class Outcome:
 
     regret: F64
     pulls: I64
+    outside: int = 0
+    """How many rewards were such that the policy is not for them."""
 
 
 class Stopped(Exception):
@@ -64,7 +66,8 @@ def play_job(job: Job, stop: threading.Event, on_rounds: Callable[[int], None]) 
         run.advance(min(end, before + run.slice))
         on_rounds(job.replications * (run.round - before))
     kept = slice(0, job.replications)  # the other lanes are padding
-    return Outcome(run.regret[:, kept].T.copy(), run.known.pulls[:, kept].T.astype(np.int64))
+    outside = int(run.pull.outside[kept].sum())
+    return Outcome(run.regret[:, kept].T.copy(), run.known.pulls[:, kept].T.astype(np.int64), outside)
 
 
 def play_jobs(

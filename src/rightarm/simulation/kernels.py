@@ -250,6 +250,14 @@ def corrupt(t: float, corruptions: F64, arm: I64, pulls: F64, reward: F64) -> No
 
 
 @jit
+def count_outside(limits: F64, reward: F64, outside: F64) -> None:
+    """Count the rewards that the policy is not for."""
+    low, high = limits[0], limits[1]
+    for lane in range(reward.size):
+        outside[lane] += f64((reward[lane] < low) | (reward[lane] > high))
+
+
+@jit
 def refresh(arm: I64, new_location: F64, new_scale: F64, location: F64, scale: F64) -> None:
     """Location and scale of the pulled arms' scores."""
     for lane in range(arm.size):
@@ -325,7 +333,7 @@ def keep_anew(
     t: float, arms: float, learn: Any, numbers: F64, columns: int, pulls: F64, mean: F64, memory: F64, pull: Pull
 ) -> None:
     """What is kept of pulls and mean between pulls, anew for all arms: forgetting changes it at any time."""
-    _, _, memory_of, learned, reward, probability, _, _, _ = pull
+    _, _, memory_of, learned, reward, probability, _, _, _, _ = pull
     for k in range(pulls.shape[0]):
         for column in range(memory.shape[0]):
             for lane in range(memory.shape[2]):
@@ -394,7 +402,7 @@ def play(
     # A field read inside the loop costs a reference count each time, so all are read here.
     law, gaussian, score, affine, explore, learn, reward, estimate, forget, weigh = formulas
     own_numbers, discount, columns, kept, recent, seen, variance, last, first, counting = estimates
-    numbers, arm_numbers, corruptions, gaps, before, fresh, tops, bottoms = setting
+    numbers, arm_numbers, corruptions, gaps, before, fresh, tops, bottoms, limits = setting
     noisy, by_arm, clocked, lazy, weighted = uses.noisy, uses.by_arm, uses.clocked, uses.lazy, uses.weighted
     explores, learns, extremes, inline = uses.explores, uses.learns, uses.extremes, uses.inline
     forgets, weighs, uniform, second, normal = uses.forgets, uses.weighs, uses.uniform, uses.second, uses.normal
@@ -403,7 +411,7 @@ def play(
     scores, largest, best, worst, top, bottom, arm, failed, still = choice
     floors, explored, peak, weight = weights
     bound, until, _, _ = bounds
-    pulled, new_mean, pulled_memory, learned, paid, probability, new_location, new_scale, new_bound = pull
+    pulled, new_mean, pulled_memory, learned, paid, probability, new_location, new_scale, new_bound, outside = pull
     pulled_row, mean_row = pulled[0], new_mean[0]
     arms, now, early, late = f64(mean.shape[0]), 0.0, 0.0, 1.0
     if clocked:
@@ -477,6 +485,8 @@ def play(
             count_pull(arm, pulls, pulled)
             reward(f64(t), arm, pulled_row, luck[r], w[r], arm_numbers, paid)
             corrupt(f64(t), corruptions, arm, pulled_row, paid)
+            if limits.size:
+                count_outside(limits, paid, outside)
             if inline:
                 average(arm, pulled_row, paid, total, lost, mean, mean_row)
             else:

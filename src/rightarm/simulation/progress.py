@@ -1,89 +1,146 @@
-"""The progress bar, by rich."""
+"""Progress on standard error: a bar in a terminal, one line of text in a notebook, a line now and then elsewhere."""
 
 from __future__ import annotations
 
 import contextlib
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 from rightarm.extras import needed_for
 
-with needed_for("progress=True"):
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        ProgressColumn,
-        Task,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-    from rich.text import Text
+if TYPE_CHECKING:
+    from rich.progress import Progress, ProgressColumn
 
-
-class RateColumn(ProgressColumn):
-    """Rounds per second."""
-
-    def render(self, task: Task) -> Text:
-        """The column's text."""
-        return Text(f"{(task.finished_speed or task.speed or 0) / 1e6:,.1f} M rounds/s")
+OFTEN, SELDOM = 0.25, 5.0  # seconds between two texts in a notebook, and where each is a line of its own
 
 
 @contextlib.contextmanager
 def bar(title: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar on standard error over ``total`` rounds; call what it gives with rounds played.
+    """Show progress over ``total`` rounds; call what it gives with rounds played, from any thread.
 
     Until the first of them it says that formulas are being compiled.
     """
-    columns = (
-        TextColumn("[progress.description]{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f}%"),
-        RateColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True)) as progress:
-        task = progress.add_task(f"{title}, compiling", total=total)
-        yield lambda rounds: progress.update(task, advance=rounds, description=title)
+    if sys.stderr.isatty():
+        with _rich(_rounds_columns) as progress:
+            task = progress.add_task(f"{title}, compiling", total=total)
+            yield lambda rounds: progress.update(task, advance=rounds, description=title)
+        return
+    with _text(title, SELDOM) as text:
+        text.say("compiling")
+        played = _Rounds(total)
+        yield lambda rounds: text.say(played.add(rounds))
 
 
 @contextlib.contextmanager
-def watched(title: str, every: float = 5.0) -> Iterator[Callable[[float, object], None]]:
-    """A bar on standard error for long work; call what it gives with the share that is done and a text about it.
+def watched(title: str, every: float = SELDOM) -> Iterator[Callable[[float, object], None]]:
+    """Show progress of long work; call what it gives with the share that is done and a text about it.
 
     Where there is no terminal it is a line every so many seconds, and one at the end.
     """
-    console = Console(stderr=True)
-    if console.is_terminal:
-        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[text]}"))
-        with Progress(*columns, console=console) as progress:
+    if sys.stderr.isatty():
+        with _rich(_text_columns) as progress:
             task = progress.add_task(title, total=1.0, text="calibrating")
             yield lambda share, text: progress.update(task, completed=share, text=str(text))
         return
-    lines = _Lines(title, every)
-    try:
-        yield lines.say
-    finally:
-        lines.end()
+    with _text(title, every) as lines:
+        yield lambda share, text: lines.say(str(text))
 
 
-class _Lines:
-    """The last text, written now and then."""
+# In a terminal.
 
-    def __init__(self, title: str, every: float) -> None:
-        self.title, self.every = title, every
+
+def _rich(columns: Callable[[], tuple[ProgressColumn | str, ...]]) -> Progress:
+    with needed_for("progress=True"):
+        from rich.console import Console
+        from rich.progress import Progress
+    return Progress(*columns(), console=Console(stderr=True, force_jupyter=False))
+
+
+def _rounds_columns() -> tuple[ProgressColumn | str, ...]:
+    from rich.progress import BarColumn, ProgressColumn, Task, TimeElapsedColumn, TimeRemainingColumn
+    from rich.text import Text
+
+    class Rate(ProgressColumn):
+        """Rounds per second."""
+
+        def render(self, task: Task) -> Text:
+            return Text(_rate(task.finished_speed or task.speed or 0.0))
+
+    ends = "{task.percentage:>3.0f}%", Rate(), TimeElapsedColumn(), "left", TimeRemainingColumn()
+    return ("[progress.description]{task.description}", BarColumn(), *ends)
+
+
+def _text_columns() -> tuple[ProgressColumn | str, ...]:
+    from rich.progress import BarColumn
+
+    return ("{task.description}", BarColumn(), "{task.fields[text]}")
+
+
+# Elsewhere.
+
+
+class _Rounds:
+    """Counts rounds, and says how many there were, how fast, and how long the rest takes."""
+
+    def __init__(self, total: int) -> None:
+        self.total, self.played, self.began = total, 0, time.monotonic()
+        self.lock = threading.Lock()
+
+    def add(self, rounds: int) -> str:
+        with self.lock:
+            self.played += rounds
+            rate = self.played / max(time.monotonic() - self.began, 1e-9)
+            left = (self.total - self.played) / rate
+        return f"{self.played / self.total:4.0%}, {_rate(rate)}, {left:,.0f} s left"
+
+
+def _rate(rounds: float) -> str:
+    return f"{rounds / 1e6:,.1f} M rounds/s"
+
+
+class _Text:
+    """The last text, written now and then: over the one before where a carriage return does that, else below it."""
+
+    def __init__(self, title: str, every: float, over: bool) -> None:
+        self.title, self.every, self.over = title, every, over
+        self.written, self.text, self.longest = -every if over else time.monotonic(), "", 0
+        self.lock = threading.Lock()
+
+    def say(self, text: str) -> None:
+        with self.lock:
+            self.text = text
+            if time.monotonic() - self.written >= self.every:
+                self._write()
+
+    def _write(self) -> None:
+        line = f"{self.title}: {self.text}"
+        self.longest = max(self.longest, len(line))
+        sys.stderr.write(f"\r{line:<{self.longest}}" if self.over else f"{line}\n")
+        sys.stderr.flush()
         self.written, self.text = time.monotonic(), ""
-
-    def say(self, share: float, text: object) -> None:
-        self.text = str(text)
-        if time.monotonic() - self.written >= self.every:
-            self.end()
 
     def end(self) -> None:
-        if self.text:
-            print(f"{self.title}: {self.text}", file=sys.stderr, flush=True)
-        self.written, self.text = time.monotonic(), ""
+        with self.lock:
+            if self.text:
+                self._write()
+            if self.over:
+                sys.stderr.write("\n")
+                sys.stderr.flush()
+
+
+@contextlib.contextmanager
+def _text(title: str, every: float) -> Iterator[_Text]:
+    text = _Text(title, OFTEN if in_notebook() else every, over=in_notebook())
+    try:
+        yield text
+    finally:
+        text.end()
+
+
+def in_notebook() -> bool:
+    """Whether the program runs in the kernel of a notebook, which has no terminal."""
+    python: Any = sys.modules.get("IPython")
+    return python is not None and hasattr(python.get_ipython(), "kernel")

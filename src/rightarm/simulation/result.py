@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from rightarm import text
 from rightarm.extras import polars_for
 from rightarm.formula import from_specification
+from rightarm.notebook import html_table
 from rightarm.problems import Problem
 from rightarm.problems.random import RandomProblem, any_problem_from_specification
 from rightarm.scores.policy import Policy
@@ -153,11 +154,18 @@ class Result:
         frame: polars.DataFrame = polars_for("summary()").DataFrame(rows, infer_schema_length=None)
         return frame
 
-    def __str__(self) -> str:
+    def _head(self) -> str:
         title, replications = self.specification["title"], self.regret.shape[1]
-        head = f"{title}: regret after {self.horizon:,} rounds, {replications:,} replications"
-        rows = [[row["policy"], *told(row)] for row in self.table()]
-        return f"{text.wrapped(head)}\n{text.table(['policy', *TITLES.values()], rows, spare=SPARE)}"
+        return f"{title}: regret after {self.horizon:,} rounds, {replications:,} replications"
+
+    def _rows(self) -> list[list[str]]:
+        return [[row["policy"], *told(row)] for row in self.table()]
+
+    def __str__(self) -> str:
+        return f"{text.wrapped(self._head())}\n{text.table(['policy', *TITLES.values()], self._rows(), spare=SPARE)}"
+
+    def _repr_html_(self) -> str:
+        return html_table(["policy", *TITLES.values()], self._rows(), title=self._head())
 
     def __repr__(self) -> str:
         shape = f"{self.regret.shape[1]:,} replications, {self.horizon:,} rounds, seed {self.seed}"
@@ -296,6 +304,9 @@ class ResultsByProblem(Mapping[str, Result]):
 
     def __str__(self) -> str:
         return "\n\n".join(str(result) for result in self._results.values())
+
+    def _repr_html_(self) -> str:
+        return "".join(result._repr_html_() for result in self._results.values())
 
     def __repr__(self) -> str:
         return f"<ResultsByProblem: {', '.join(self._results)}>"

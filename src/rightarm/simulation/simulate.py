@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypedDict, Unpack, overload
 
@@ -19,6 +20,7 @@ from rightarm.simulation.argmax import WIDTH
 from rightarm.simulation.engine import Start
 from rightarm.simulation.jobs import Job, Outcome, available_cores, lanes_for, play_jobs
 from rightarm.simulation.result import Result, ResultsByProblem, distinct
+from rightarm.text import percent
 from rightarm.types import F64
 
 Simulated = Problem | RandomProblem
@@ -79,6 +81,8 @@ def simulate(
       the rewards, for policies that ask for them.
     - ``lanes``: replications played side by side; chosen for speed unless given.
 
+    A warning says how many rewards were outside the range that a policy is for (`Policy.rewards`).
+
     Ctrl-C ends it cleanly within a moment.
 
     >>> import rightarm as ra
@@ -108,6 +112,9 @@ def simulate(
     with _bar(sum(job.rounds for job in jobs)) if progress else silent as on_rounds:
         for job, outcome in play_jobs(jobs, workers, on_rounds):
             jobs[job](outcome)
+    misfits = [text for play in played for text in play.misfits()]
+    if misfits:
+        warnings.warn(f"policies got rewards that they are not for: {'; '.join(misfits)}", UserWarning, stacklevel=2)
     results = [play.result() for play in played]
     if isinstance(problem, Problem | RandomProblem):
         return results[0]
@@ -131,6 +138,7 @@ class _Play:
         self.drawn = _drawn_means(problem, seed, replications)
         self.regret = np.empty((len(policies), replications, len(rounds)))
         self.pulls = np.empty((len(policies), replications, problem.arms), np.int64)
+        self.outside = [0] * len(policies)  # rewards that the policy is not for
 
     def jobs(self, lanes: int) -> Iterator[tuple[Job, Callable[[Outcome], None]]]:
         """The pieces, each with what is to be done with its outcome."""
@@ -142,6 +150,16 @@ class _Play:
 
     def _keep(self, policy: int, replications: slice, outcome: Outcome) -> None:
         self.regret[policy, replications], self.pulls[policy, replications] = outcome.regret, outcome.pulls
+        self.outside[policy] += outcome.outside
+
+    def misfits(self) -> Iterator[str]:
+        """For each policy that got rewards outside the range that it is for, how many."""
+        total = self.replications * (self.rounds[-1] - self.start.rounds)
+        for policy, count in zip(self.policies, self.outside, strict=True):
+            if count and policy.rewards is not None:
+                low, high = policy.rewards
+                share = f"{count:,} of {total:,} rewards ({percent(count / total)})"
+                yield f"{policy} on {self.problem}: {share} outside [{low:g}, {high:g}]"
 
     def result(self) -> Result:
         """All outcomes together."""
@@ -238,6 +256,6 @@ def _check_lanes(lanes: int) -> int:
 
 
 def _bar(total: int) -> contextlib.AbstractContextManager[Callable[[int], None]]:
-    from rightarm.simulation.progress import bar  # which needs an extra
+    from rightarm.simulation.progress import bar
 
     return bar("simulating", total)

@@ -48,6 +48,7 @@ class Setting(NamedTuple):
     fresh: I64  # the arms never pulled, to be pulled first
     tops: I64  # the columns of whose largest values the policy asks for
     bottoms: I64  # and of whose smallest
+    limits: F64  # the smallest and the largest reward that the policy is for; empty if there can be no others
 
 
 class Uses(NamedTuple):
@@ -123,6 +124,7 @@ class Pull(NamedTuple):
     location: F64
     scale: F64
     score: F64
+    outside: F64  # how many rewards so far the policy is not for
 
 
 class Estimates(NamedTuple):
