@@ -6,31 +6,75 @@ import contextlib
 import errno
 import os
 import secrets
+import weakref
 from pathlib import Path
 
 NEW = ".new"  # ends the name of a file that is being written
 
 
-def exclusive(path: Path, what: str, shown: Path) -> int:
-    """Open a file for appending that no other writer has; the lock ends with the process, however that ends.
+class Held:
+    """The descriptors that one writer holds, and with them its lock; closed together.
 
-    Errors speak of ``shown``, which is the ``what`` that the file guards.
+    A process that is forked closes its copies at once: it would hold the lock after its parent was gone.
     """
-    try:
-        import fcntl
-    except ImportError as error:
-        text = f"a {what} is guarded by flock, which this system does not have"
-        raise OSError(errno.ENOSYS, text, str(shown)) from error
-    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
+
+    def __init__(self) -> None:
+        self.files: list[int] = []
+        _ALL.add(self)
+        weakref.finalize(self, _close_all, self.files)  # a writer that was dropped lets the next one in
+
+    def exclusive(self, path: Path, what: str, shown: Path) -> int:
+        """Open a file for appending that no other writer has; the lock ends with the process, however that ends.
+
+        Errors speak of ``shown``, which is the ``what`` that the file guards.
+        """
+        try:
+            import fcntl
+        except ImportError as error:
+            text = f"a {what} is guarded by flock, which this system does not have"
+            raise OSError(errno.ENOSYS, text, str(shown)) from error
+        file = self.open(path)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            self.close()
+            if error.errno not in (errno.EAGAIN, errno.EACCES):  # this disk has no locks
+                raise OSError(error.errno, error.strerror, str(shown)) from None
+            text = f"another writer has this {what} open, in this process or another; close that first"
+            raise BlockingIOError(error.errno, text, str(shown)) from None
+        return file
+
+    def open(self, path: Path) -> int:
+        """Open one file more for appending."""
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        self.files.append(file)
+        return file
+
+    def close_one(self, file: int) -> None:
+        """Close one of the files."""
+        self.files.remove(file)
         os.close(file)
-        if error.errno not in (errno.EAGAIN, errno.EACCES):  # this disk has no locks
-            raise OSError(error.errno, error.strerror, str(shown)) from None
-        text = f"another writer has this {what} open, in this process or another; close that first"
-        raise BlockingIOError(error.errno, text, str(shown)) from None
-    return file
+
+    def close(self) -> None:
+        """Close all files, and so let the next writer in."""
+        _close_all(self.files)
+
+
+def _close_all(files: list[int]) -> None:
+    while files:
+        os.close(files.pop())
+
+
+_ALL: weakref.WeakSet[Held] = weakref.WeakSet()
+
+
+def _leave_to_parent() -> None:
+    for held in _ALL:
+        held.close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_to_parent)
 
 
 def write_whole(path: Path, content: bytes) -> None:

@@ -226,7 +226,7 @@ def test_arms_that_0_1_0_wrote_with_the_next_decision_only(tmp_path: Path) -> No
     with ra.Bandit.from_json(json.dumps(state), log=path, clock=lambda: START) as again:
         assert again.arms == ["b"]
     last = json.loads(path.read_bytes().splitlines()[-1])
-    assert last == {"event": "arms", "arms": ["b"], "time": START}
+    assert last == {"event": "arms", "n": 4, "arms": ["b"], "time": START}
 
 
 # Recoveries that fail.

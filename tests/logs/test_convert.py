@@ -70,6 +70,13 @@ def test_other_parquet_files_are_no_logs(tmp_path: Path) -> None:
 # Folders of rightarm 0.1.0.
 
 
+def as_of_old(path: Path) -> list[str]:
+    """The lines of a log as 0.1.0 would have written them: without a head, and without numbers."""
+    events = [json.loads(line) for line in path.read_text().splitlines()[1:]]
+    plain = [{name: value for name, value in event.items() if name != "n"} for event in events]
+    return [json.dumps(event, separators=(",", ":")) + "\n" for event in plain]
+
+
 def old_folder(path: Path, lines: list[str], sizes: list[int]) -> None:
     """Events as 0.1.0 left them: parts of these sizes in Parquet, and the rest in lines."""
     path.mkdir()
@@ -83,18 +90,18 @@ def old_folder(path: Path, lines: list[str], sizes: list[int]) -> None:
 @pytest.mark.parametrize("sizes", [[], [7], [7, 7, 7, 9]], ids=str)
 def test_folders_of_old_are_read_and_converted(tmp_path: Path, sizes: list[int]) -> None:
     whole = written(tmp_path / "log.jsonl", story())
-    lines = (tmp_path / "log.jsonl").read_text().splitlines(keepends=True)
+    lines = as_of_old(tmp_path / "log.jsonl")
     old_folder(tmp_path / "log.parquet", lines, sizes)
     assert is_log(tmp_path / "log.parquet")
     assert read_log(tmp_path / "log.parquet").equals(whole)
     convert_log(tmp_path / "log.parquet", tmp_path / "converted.jsonl")
-    assert (tmp_path / "converted.jsonl").read_bytes() == (tmp_path / "log.jsonl").read_bytes()
+    assert (tmp_path / "converted.jsonl").read_text() == "".join(lines)
 
 
 def test_a_part_of_old_that_is_there_twice_counts_once(tmp_path: Path) -> None:
     """A crash came after a part was packed and before its lines were removed; another while it was packed."""
     whole = written(tmp_path / "log.jsonl", story())
-    lines = (tmp_path / "log.jsonl").read_text().splitlines(keepends=True)
+    lines = as_of_old(tmp_path / "log.jsonl")
     old_folder(tmp_path / "log.parquet", lines, [10])
     (tmp_path / "log.parquet" / "000001.jsonl").write_text("".join(lines[:10]))
     (tmp_path / "log.parquet" / "000002.parquet.new").write_bytes(b"half a part")

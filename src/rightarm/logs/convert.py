@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import count
 from pathlib import Path
 
 from rightarm.files import write_whole
-from rightarm.logs.events import as_line
+from rightarm.logs.lines import Numbering, as_line, numbered
 from rightarm.logs.parquet import LINES, PARQUET, write_events
 from rightarm.logs.reader import PathLike, read_events
 
@@ -13,7 +14,8 @@ from rightarm.logs.reader import PathLike, read_events
 def convert_log(source: PathLike, target: PathLike) -> Path:
     """Write the events of the log ``source`` as a new log, JSON lines or Parquet by the ending of ``target``.
 
-    Every event is checked on the way, and the source stays as it is. A bandit writes to JSON lines only; Parquet is
+    Every event is checked on the way, and the source stays as it is; a log in several parts becomes one file, with the
+    same identity. A bandit writes to JSON lines only; Parquet is
     for keeping and reading. A log that rightarm 0.1.0 kept as a folder, ``decisions.parquet``, is converted likewise:
     ``from_json(text, log=convert_log("decisions.parquet", "decisions.jsonl"))`` goes on in it.
 
@@ -32,9 +34,11 @@ def convert_log(source: PathLike, target: PathLike) -> Path:
         raise ValueError(f"target must end in {LINES} or {PARQUET}, got {path}")
     if path.exists():
         raise FileExistsError(f"target must be a new file, got {path}, which exists")
-    events = read_events(source)
+    numbering = Numbering()
+    events = list(read_events(source, numbering=numbering))
+    whole = events if numbering.head is None else [numbering.head.as_event(), *map(numbered, events, count(1))]
     if path.suffix == LINES:
-        write_whole(path, "".join(map(as_line, events)).encode())
+        write_whole(path, "".join(map(as_line, whole)).encode())
     else:
-        write_events(events, path)
+        write_events(whole, path)
     return path

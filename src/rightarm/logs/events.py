@@ -1,47 +1,62 @@
-"""What an event of a log is, and which events can follow which.
+"""What an event of a log is, and which fields it has.
 
 A log is a sequence of events, each a mapping with the name of its kind under ``event``:
 
 - ``decision``: an arm was chosen. Its id, the arm, its propensity, the round and the version of the bandit's state, the
-  time, and ``among``, the arms to choose from where these were not all active ones.
-- ``reward``: the reward of a decision came. ``cancel``: a decision will have no reward.
+  time. Where it applies: ``among``, the arms to choose from if these were not all active ones; ``unit``, whom the
+  decision was made for; ``group``, such as "holdout"; ``meta``, a JSON object of the user's own.
+- ``reward``: the reward of a decision came. With ``part`` the decision goes on waiting, and ``reward`` is what it has so
+  far. ``cancel``: a decision will have no reward.
+- ``expiry``: the time in which the decisions ``ids`` could be rewarded is over. With ``reward`` they all get that one,
+  otherwise each keeps what it has.
+- ``correction``: the reward of a decision that was rewarded, cancelled or expired is this one from now on.
 - ``observation``: a reward of an arm that belongs to no decision.
-- ``arms``: from now on these arms can be chosen; those not seen before are new, those left out are retired.
+- ``arms``: from now on these arms can be chosen; those not seen before are new, those left out are retired. ``versions``
+  and ``prior`` say more of them.
 - ``policy``: from now on another policy decides. ``before`` and ``after`` are specifications of policies.
+- ``settings``: how the bandit that writes the log is set up, a JSON object.
 
-Times are seconds since 1970.
+Times are seconds since 1970. Which events can follow which is said in `rightarm.logs.order`, how they stand in a file in
+`rightarm.logs.lines`.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from rightarm.formula import check_number
 
 Arm = str | int | float | bool
 Event = dict[str, Any]
+Check = Callable[[str, Any], Any]
 
 LARGEST_WHOLE = 2**63 - 1  # the largest whole number of Parquet and Polars
 END_OF_TIME = 253_402_300_800.0  # seconds since 1970, at the end of the year 9999
-OPTIONAL = {"among"}  # fields that an event may leave out
-
-_ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
-
-
-def as_line(event: Event) -> str:
-    """An event as a line of JSON."""
-    return _ENCODER.encode(event) + "\n"
-
+LARGEST_META, LARGEST_SETTINGS = 10_000, 100_000  # bytes of JSON
 
 # The fields of an event.
 
 
+def check_text(name: str, value: Any) -> str:
+    """Return ``value`` if it is a text that can be written to a file: half of a surrogate pair cannot."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be a text, got {value!r}")
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise ValueError(f"{name} must be a text that UTF-8 can encode, got {value!a:.200}") from None
+    return value
+
+
 def check_arm_name(name: str, value: Any) -> Arm:
     """Return ``value`` if a log can keep it as an arm's name."""
-    if not isinstance(value, str | int | float | bool):
+    if isinstance(value, str):
+        return check_text(name, value)
+    if not isinstance(value, int | float | bool):
         raise TypeError(f"{name} must be a text, a number, true or false, got {value!r}")
     if (isinstance(value, int) and abs(value) > LARGEST_WHOLE) or (
         isinstance(value, float) and not math.isfinite(value)
@@ -58,16 +73,28 @@ def check_propensity(name: str, value: Any) -> float:
     return number
 
 
-def _whole(name: str, value: Any) -> int:
+def check_whole(name: str, value: Any) -> int:
+    """Return ``value`` if it is a whole number of at most 63 bits."""
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= LARGEST_WHOLE:
         raise ValueError(f"{name} must be a whole number from 0 to {LARGEST_WHOLE}, got {value!r}")
     return value
 
 
+def check_time(name: str, value: Any) -> float:
+    """Return ``value`` if it is a moment before the year 10000."""
+    number = check_number(name, value)
+    if not 0 <= number < END_OF_TIME:
+        raise ValueError(f"{name} must be in seconds since 1970, before the year 10000, got {number}")
+    return number
+
+
 def _arms(name: str, value: Any) -> list[Arm]:
     if not isinstance(value, list | tuple):
         raise TypeError(f"{name} must be a list of arms, got {value!r}")
-    return [check_arm_name(f"{name}[{i}]", arm) for i, arm in enumerate(value)]
+    arms = [check_arm_name(f"{name}[{i}]", arm) for i, arm in enumerate(value)]
+    if len(set(map(_key, arms))) < len(arms):
+        raise ValueError(f"{name} must have every arm once, got {arms!r:.200}")
+    return arms
 
 
 def _some_arms(name: str, value: Any) -> list[Arm]:
@@ -76,11 +103,27 @@ def _some_arms(name: str, value: Any) -> list[Arm]:
     return _arms(name, value)
 
 
-def _time(name: str, value: Any) -> float:
-    number = check_number(name, value)
-    if not 0 <= number < END_OF_TIME:
-        raise ValueError(f"{name} must be in seconds since 1970, before the year 10000, got {number}")
-    return number
+def _key(arm: Arm) -> tuple[bool, Arm]:
+    return isinstance(arm, bool), arm  # True equals 1, but is another name
+
+
+def _ids(name: str, value: Any) -> list[int]:
+    if not isinstance(value, list | tuple) or not value:
+        raise TypeError(f"{name} must be a list of ids, got {value!r:.200}")
+    numbers = [check_whole(f"{name}[{i}]", number) for i, number in enumerate(value)]
+    if len(set(numbers)) < len(numbers):
+        raise ValueError(f"{name} must differ, got {numbers!r:.200}")
+    return numbers
+
+
+def _unit(name: str, value: Any) -> str | int:
+    return check_text(name, value) if isinstance(value, str) else check_whole(name, value)
+
+
+def _true(name: str, value: Any) -> bool:
+    if value is not True:
+        raise ValueError(f"{name} must be true where it is given, got {value!r}")
+    return True
 
 
 def _specification(name: str, value: Any) -> dict[str, Any]:
@@ -89,40 +132,84 @@ def _specification(name: str, value: Any) -> dict[str, Any]:
     return value
 
 
-CHECKS: dict[str, dict[str, Callable[[str, Any], Any]]] = {
+def _json(largest: int, *kinds: type) -> Check:
+    """A check for JSON of a bounded size."""
+
+    def check(name: str, value: Any) -> Any:
+        if not isinstance(value, kinds):
+            raise TypeError(
+                f"{name} must be a JSON {' or '.join(JSON_NAMES[kind] for kind in kinds)}, got {value!r:.200}"
+            )
+        try:
+            text = json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
+        except (TypeError, ValueError, RecursionError) as error:  # a set, NaN, half a surrogate pair, a list in itself
+            raise ValueError(f"{name} must be JSON, got {value!a:.200}: {error}") from None
+        if len(text) > largest:
+            raise ValueError(f"{name} must be at most {largest:,} bytes of JSON, got {len(text):,}")
+        if json.loads(text) != value:  # a tuple, or a number for a key
+            raise ValueError(f"{name} must be JSON, with texts for keys and lists for sequences, got {value!r:.200}")
+        return value
+
+    return check
+
+
+JSON_NAMES: dict[type, str] = {dict: "object", list: "list"}
+_META, _SETTINGS, _MORE = _json(LARGEST_META, dict), _json(LARGEST_SETTINGS, dict), _json(LARGEST_SETTINGS, dict, list)
+
+CHECKS: dict[str, dict[str, Check]] = {
     "decision": {
-        "id": _whole,
+        "id": check_whole,
         "arm": check_arm_name,
         "propensity": check_propensity,
-        "round": _whole,
-        "version": _whole,
-        "time": _time,
+        "round": check_whole,
+        "version": check_whole,
+        "time": check_time,
         "among": _some_arms,
+        "unit": _unit,
+        "group": check_text,
+        "meta": _META,
     },
-    "reward": {"id": _whole, "reward": check_number, "time": _time},
-    "cancel": {"id": _whole, "time": _time},
-    "observation": {"arm": check_arm_name, "reward": check_number, "time": _time},
-    "arms": {"arms": _arms, "time": _time},
-    "policy": {"before": _specification, "after": _specification, "time": _time},
+    "reward": {"id": check_whole, "reward": check_number, "time": check_time, "part": _true},
+    "cancel": {"id": check_whole, "time": check_time},
+    "expiry": {"ids": _ids, "time": check_time, "reward": check_number},
+    "correction": {"id": check_whole, "reward": check_number, "time": check_time},
+    "observation": {"arm": check_arm_name, "reward": check_number, "time": check_time},
+    "arms": {"arms": _arms, "time": check_time, "versions": _MORE, "prior": _MORE},
+    "policy": {"before": _specification, "after": _specification, "time": check_time},
+    "settings": {"settings": _SETTINGS, "time": check_time},
+}
+OPTIONAL = {  # fields that an event may leave out
+    "decision": {"among", "unit", "group", "meta"},
+    "reward": {"part"},
+    "expiry": {"reward"},
+    "arms": {"versions", "prior"},
 }
 
 
 def checked(event: Any) -> Event:
     """Return the event with the fields of its kind, or raise an error that names the field that is wrong."""
-    if not isinstance(event, dict) or event.get("event") not in CHECKS:
+    kind = event.get("event") if isinstance(event, dict) else None
+    if not isinstance(kind, str) or kind not in CHECKS:
         raise ValueError(f"an event must be one of {', '.join(CHECKS)}, got {event!r:.200}")
-    checks = CHECKS[event["event"]]
-    missing = checks.keys() - event.keys() - OPTIONAL
+    checks = CHECKS[kind]
+    missing = checks.keys() - event.keys() - OPTIONAL.get(kind, set())
     if missing:
-        raise ValueError(f"the {event['event']} lacks {', '.join(sorted(missing))}, got {event!r:.200}")
+        raise ValueError(f"the {kind} lacks {', '.join(sorted(missing))}, got {event!r:.200}")
     read = {name: check(name, event[name]) for name, check in checks.items() if name in event}
-    if "among" in read and not any(_same(read["arm"], arm) for arm in read["among"]):
-        raise ValueError(f"arm must be among {read['among']}, got {read['arm']!r}")
-    return {"event": event["event"], **read}
+    if "among" in read:
+        check_among(read["arm"], read["among"])
+    return {"event": kind, **read}
 
 
-def _same(one: Arm, other: Arm) -> bool:
-    return one == other and isinstance(one, bool) == isinstance(other, bool)  # True equals 1, but is another name
+def check_among(arm: Arm, among: list[Arm]) -> None:
+    """Raise if an arm is not among those that could be chosen."""
+    if _key(arm) not in map(_key, among):
+        raise ValueError(f"arm must be among {among}, got {arm!r}")
+
+
+def ids_of(event: Event) -> Iterable[int]:
+    """The decisions that an event is about."""
+    return event["ids"] if event["event"] == "expiry" else (event["id"],) if "id" in event else ()
 
 
 # Events that answer a decision.
@@ -133,65 +220,3 @@ def answer_event(id: int, reward: float | None, time: float) -> Event:
     if reward is None:
         return {"event": "cancel", "id": id, "time": time}
     return {"event": "reward", "id": id, "reward": reward, "time": time}
-
-
-# The order of events.
-
-
-class WholeNumbers:
-    """A set of whole numbers that needs no memory for those that follow each other."""
-
-    def __init__(self) -> None:
-        self.low = self.high = 0  # all n with low ≤ n < high are in the set
-        self.others: set[int] = set()
-
-    def __contains__(self, number: int) -> bool:
-        return self.low <= number < self.high or number in self.others
-
-    def add(self, number: int) -> None:
-        """Put a number into the set."""
-        if self.low == self.high and not self.others:
-            self.low = self.high = number
-        self.others.add(number)
-        while self.high in self.others:
-            self.others.remove(self.high)
-            self.high += 1
-        while self.low - 1 in self.others:
-            self.low -= 1
-            self.others.remove(self.low)
-
-
-class EventOrder:
-    """Checks that every id is decided once and answered at most once, event by event."""
-
-    def __init__(self) -> None:
-        self.decided, self.waiting = WholeNumbers(), set[int]()
-        self.last_id: int | None = None
-        self.events = 0
-
-    def check(self, event: Event) -> None:
-        """Raise if the event cannot follow those taken so far."""
-        if "id" not in event:
-            return
-        number = event["id"]
-        if event["event"] == "decision":
-            if number in self.decided:
-                raise ValueError(f"id must be a new one for every decision, got {number} again")
-        elif number not in self.decided:
-            raise ValueError(f"id must be that of a decision for a {event['event']}, got the unknown {number}")
-        elif number not in self.waiting:
-            raise ValueError(f"id must be that of a decision without a reward, got {number}, which is answered")
-
-    def take(self, event: Event) -> None:
-        """Check an event and count it."""
-        self.check(event)
-        self.events += 1
-        if "id" not in event:
-            return
-        number = event["id"]
-        if event["event"] == "decision":
-            self.decided.add(number)
-            self.waiting.add(number)
-            self.last_id = number if self.last_id is None else max(number, self.last_id)
-        else:
-            self.waiting.remove(number)

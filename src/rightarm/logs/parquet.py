@@ -18,13 +18,21 @@ from rightarm.files import write_whole
 from rightarm.logs.events import Event
 
 PARQUET, LINES, LOCK = ".parquet", ".jsonl", "lock"
-AS_JSON = ("arm", "among", "arms", "before", "after")  # columns that hold JSON, since a column has one type only
-NUMBERS = {"id": "Int64", "propensity": "Float64", "reward": "Float64", "round": "Int64", "version": "Int64"}
-COLUMNS = {"event": "String", **NUMBERS, "time": "Float64", **dict.fromkeys(AS_JSON, "String")}
+AS_JSON = (  # columns that hold JSON, since a column has one type only
+    *("arm", "among", "arms", "before", "after"),
+    *("unit", "meta", "ids", "part", "versions", "prior", "settings"),
+)
+WHOLE = ("n", "id", "round", "version", "first")
+COLUMNS = {
+    "event": "String",
+    **dict.fromkeys(WHOLE, "Int64"),
+    **dict.fromkeys(("propensity", "reward", "time"), "Float64"),
+    **dict.fromkeys((*AS_JSON, "group", "format", "log"), "String"),
+}
 
 
 def write_events(events: Iterable[Event], path: Path) -> None:
-    """Write events as one Parquet file."""
+    """Write events, or a head and numbered events, as one Parquet file."""
     pl = polars_for("a log in Parquet")
     rows = [event | {name: json.dumps(event[name]) for name in AS_JSON if name in event} for event in events]
     content = io.BytesIO()

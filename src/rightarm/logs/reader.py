@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 from rightarm.extras import polars_for
 from rightarm.formula import check_number
 from rightarm.logs import parquet
-from rightarm.logs.events import Arm, Event, EventOrder, check_arm_name, check_propensity, checked
+from rightarm.logs.events import Arm, Event, check_arm_name, check_propensity
+from rightarm.logs.lines import Numbering, parsed, part_paths, whole_lines
+from rightarm.logs.order import EventOrder
 from rightarm.logs.parquet import LINES, PARQUET
 
 if TYPE_CHECKING:
@@ -21,52 +23,53 @@ if TYPE_CHECKING:
 PathLike = str | os.PathLike[str]
 
 TIMES = {"asked": "time", "told": "told"}  # columns of times, and where a row has them
+TEXTS: dict[str, Callable[[Any], str]] = {"unit": str, "group": str, "meta": json.dumps}  # columns that few logs have
 
 
 # Events.
 
 
-def whole_lines(path: Path) -> Iterator[bytes]:
-    """The lines of a file, except a last one that does not end: a crash, or a writer just now, left it torn."""
-    with path.open("rb") as file:
-        for line in file:
-            if line.endswith(b"\n"):
-                yield line
-
-
-def read_events(path: PathLike, order: EventOrder | None = None) -> Iterator[Event]:
+def read_events(path: PathLike, order: EventOrder | None = None, numbering: Numbering | None = None) -> Iterator[Event]:
     """All events of a log, each checked by itself and against those before it; errors say where it stands.
 
-    ``order`` takes every event too, so that whoever gives it knows afterwards how the log can go on.
+    ``order`` and ``numbering`` follow along, so that whoever gives them knows afterwards how the log can go on.
     """
-    order = EventOrder() if order is None else order
-    for place, parse in _placed(Path(path)):
+    order, numbering = order or EventOrder(), numbering or Numbering()
+    for place, parse in _placed(Path(path), numbering):
         try:
-            event = checked(parse())
-            order.take(event)
+            event = numbering.event_from(parse())
+            if event is not None:
+                order.check([event])
+                order.take(event, order.events + 1)
         except (TypeError, ValueError) as error:
             raise ValueError(f"{place}: {error}") from None
-        yield event
+        if event is not None:
+            yield event
 
 
-def _placed(path: Path) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """Of every event the place where it stands, and a function that parses it."""
+def _placed(path: Path, numbering: Numbering) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Of every line of a log the place where it stands, and a function that parses it."""
     if path.is_dir():
+        numbering.begin()
         for part in parquet.parts_of(path):
-            yield from _placed(part)
+            yield from _rows_of(part) if part.suffix == PARQUET else _lines_of(part)
     elif path.suffix == PARQUET:
-        for i, row in enumerate(parquet.read_rows(path), start=1):
-            yield f"{path}, row {i}", partial(parquet.event_of, row)
+        numbering.begin()
+        yield from _rows_of(path)
     else:
-        for i, line in enumerate(whole_lines(path), start=1):
-            yield f"{path}, line {i}", partial(_parsed, line)
+        for part in part_paths(path):
+            numbering.begin()
+            yield from _lines_of(part)
 
 
-def _parsed(line: bytes) -> Any:
-    try:
-        return json.loads(line)
-    except ValueError:
-        raise ValueError(f"not a line of JSON, got {line[:80]!r}") from None
+def _rows_of(path: Path) -> Iterator[tuple[str, Callable[[], Any]]]:
+    for i, row in enumerate(parquet.read_rows(path), start=1):
+        yield f"{path}, row {i}", partial(parquet.event_of, row)
+
+
+def _lines_of(path: Path) -> Iterator[tuple[str, Callable[[], Any]]]:
+    for i, line in enumerate(whole_lines(path), start=1):
+        yield f"{path}, line {i}", partial(parsed, line)
 
 
 def is_log(path: PathLike) -> bool:
@@ -81,10 +84,11 @@ def is_log(path: PathLike) -> bool:
 def read_log(path: PathLike) -> polars.DataFrame:
     """The decisions of a log, a row for each in the order in which they were made, as a Polars frame.
 
-    Columns: ``id``, ``arm``, ``propensity``, ``reward`` (null if none came), ``round``, ``version``, ``asked``,
-    ``told`` (both in UTC), ``cancelled``, and ``among``, the arms that could be chosen, null if the log does not say.
-    Arms of several types are given as JSON. Everything is checked; an error names the line. A log may be read while it
-    is written: a last line that is torn does not count.
+    Columns: ``id``, ``arm``, ``propensity``, ``reward`` (the last that came, null if none did), ``round``, ``version``,
+    ``asked``, ``told`` (both in UTC), ``cancelled``, ``corrected``, and ``among``, the arms that could be chosen, null if
+    the log does not say. Where a decision has them also ``unit`` and ``group``, as text, and ``meta``, as JSON. Arms of
+    several types are given as JSON. Everything is checked; an error names the line. A log may be read while it is
+    written: a last line that is torn does not count.
     """
     if Path(path).suffix not in (PARQUET, LINES):
         raise ValueError(f"path must end in {LINES} or {PARQUET} (read_table reads tables of others), got {path}")
@@ -98,7 +102,12 @@ def read_log(path: PathLike) -> polars.DataFrame:
             case "reward":
                 rows[event["id"]] |= {"reward": event["reward"], "told": event["time"]}
             case "cancel":
-                rows[event["id"]] |= {"cancelled": True, "told": event["time"]}
+                rows[event["id"]] |= {"reward": None, "cancelled": True, "told": event["time"]}
+            case "expiry":
+                for number in event["ids"]:
+                    rows[number] |= {"told": event["time"]} | {k: event[k] for k in ("reward",) if k in event}
+            case "correction":
+                rows[event["id"]] |= {"reward": event["reward"], "corrected": True}
     return _frame(list(rows.values()))
 
 
@@ -109,6 +118,7 @@ def _frame(rows: list[Event]) -> polars.DataFrame:
     times = {to: [None if row.get(of) is None else round(row[of] * 1e6) for row in rows] for to, of in TIMES.items()}
     among = [None if "among" not in row else [name(arm) for arm in row["among"]] for row in rows]
     arms = pl.Series("arm", [name(row["arm"]) for row in rows], dtype=None if rows else pl.String)
+    more = {field: [None if field not in row else text(row[field]) for row in rows] for field, text in TEXTS.items()}
     frame: polars.DataFrame = pl.DataFrame(
         [
             pl.Series("id", [row["id"] for row in rows], dtype=pl.Int64),
@@ -118,8 +128,12 @@ def _frame(rows: list[Event]) -> polars.DataFrame:
             pl.Series("round", [row["round"] for row in rows], dtype=pl.Int64),
             pl.Series("version", [row["version"] for row in rows], dtype=pl.Int64),
             *(pl.Series(to, column, dtype=pl.Int64).cast(moment) for to, column in times.items()),
-            pl.Series("cancelled", [row.get("cancelled", False) for row in rows], dtype=pl.Boolean),
+            *(
+                pl.Series(to, [row.get(to, False) for row in rows], dtype=pl.Boolean)
+                for to in ("cancelled", "corrected")
+            ),
             pl.Series("among", among, dtype=pl.List(arms.dtype)),
+            *(pl.Series(to, column, dtype=pl.String) for to, column in more.items() if any(column)),
         ]
     )
     return frame

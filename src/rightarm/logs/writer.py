@@ -1,30 +1,63 @@
 """`LogWriter`: appends the events of a live bandit to a file, a line of JSON each.
 
 A line can be read by anything, and a process that is killed in the middle of a line loses that line alone.
+
+An exception of a signal handler, such as Ctrl-C, may come between any two steps, also just after the system has written the lines
+and before Python knows. So a write first notes what it is about to do, and the note is cleared when all is done. If it is
+still there when the writer is used again, the size of the file says whether the lines were written: then they count, and what is left to do is
+done; or they did not happen, and what is there of them is cut off.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
-import weakref
-from collections.abc import Iterator, Sequence
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
+from typing import Any, NamedTuple
 
-from rightarm.files import exclusive, sync_folder
-from rightarm.logs.events import Arm, Event, EventOrder, answer_event, as_line, checked
+from rightarm.files import Held, sync_folder
+from rightarm.logs.events import Arm, Event, answer_event, checked
+from rightarm.logs.lines import Head, Numbering, as_lines, part_path, part_paths
+from rightarm.logs.order import EventOrder
 from rightarm.logs.parquet import LINES, PARQUET
-from rightarm.logs.reader import PathLike, read_events, whole_lines
+from rightarm.logs.reader import PathLike, read_events
+from rightarm.logs.rotation import rotation_from
+
+BLOCK = 1 << 16  # bytes that are read at once from the end of a file
+
+
+class _End(NamedTuple):
+    """Where the log goes on: a file, how much of it is written, and which part of the log it is."""
+
+    file: int
+    size: int
+    part: int
+
+
+class _Unfinished(NamedTuple):
+    """What a write is about to append, and where; ``first`` is the number of the first event."""
+
+    end: _End
+    lines: bytes
+    events: list[Event]
+    first: int
 
 
 class LogWriter:
     """Appends events to a log of JSON lines; its path ends in ``.jsonl``.
 
-    ``sync``: an event is on the disk when the call returns, not only with the operating system.
+    - ``sync``: an event is on the disk when the call returns, not only with the operating system.
+    - ``rotate``: the log goes on in a new file, ``log.0002.jsonl`` and so on, when one has reached a size such as "100MB",
+      or with every "day" (in UTC, by the times of events). Whoever reads ``log.jsonl`` reads all of them.
 
     An existing log is continued: all of it is read and checked, and a line that a crash left torn is cut off. A second
     writer is refused for as long as this one is open. An event that is refused, or that could not be written, leaves
-    the log as it was. All methods may be called from several threads.
+    the log as it was; a write that an exception of a signal handler interrupts is done whole or not at all, see
+    `settle`. All methods may be called from several threads, but not in a process that was forked.
 
     >>> import tempfile
     >>> from rightarm.logs import read_log
@@ -38,30 +71,46 @@ class LogWriter:
     >>> folder.cleanup()
     """
 
-    def __init__(self, path: PathLike, *, sync: bool = False) -> None:
-        self.path, self.sync = Path(path), sync
-        self._threads, self._process, self._closed = threading.Lock(), os.getpid(), False
-        self._order, self._files = EventOrder(), list[int]()
+    identity: str | None
+    """The log's own name, which no other log has; None if rightarm 0.1.0 began it."""
+
+    def __init__(self, path: PathLike, *, sync: bool = False, rotate: str | None = None) -> None:
+        self.path, self.sync, self._rotation = Path(path), sync, rotation_from(rotate)
+        self._threads, self._process, self._held = threading.Lock(), os.getpid(), Held()
+        self._order = EventOrder()
+        self._unfinished: _Unfinished | None = None
+        self._outcome: bool | None = None
         if self.path.suffix != LINES:
             hint = "; convert_log makes JSON lines of a log in Parquet" if self.path.suffix == PARQUET else ""
             raise ValueError(f"path must end in {LINES}, got {self.path}{hint}")
-        weakref.finalize(self, _close_all, self._files)  # a writer that was dropped lets the next one in
         try:
             self._open()
+            if rotate is not None and self.identity is None:
+                raise ValueError(
+                    f"rotate must be None for a log that rightarm 0.1.0 began, got {rotate!r}: {self.path}"
+                )
         except BaseException:
-            self._release()
+            self._held.close()
             raise
 
     def _open(self) -> None:
-        """Open the file, without what a crash left of its last line, and read what is there."""
-        self._file = exclusive(self.path, "log", self.path)
-        self._files.append(self._file)
-        self._size = sum(map(len, whole_lines(self.path)))
-        os.ftruncate(self._file, self._size)
-        os.fsync(self._file)
+        """Open the last part, without what a crash left of its last line, and read what is there."""
+        file = self._held.exclusive(self.path, "log", self.path)
+        parts = part_paths(self.path)
+        if len(parts) > 1:
+            file = self._held.open(parts[-1])
+        size = _size_of_whole_lines(file)
+        os.ftruncate(file, size)
+        os.fsync(file)
         sync_folder(self.path.parent)
-        for _ in read_events(self.path, self._order):
+        numbering = Numbering()
+        for _ in read_events(self.path, self._order, numbering):
             pass
+        is_new = numbering.head is None and self._order.events == 0
+        self.identity = uuid.uuid4().hex if is_new else numbering.head and numbering.head.log
+        self._end = _End(file, size, len(parts))
+
+    # What happens.
 
     def decision(
         self,
@@ -72,19 +121,36 @@ class LogWriter:
         version: int,
         time: float,
         among: Sequence[Arm] | None = None,
+        *,
+        unit: str | int | None = None,
+        group: str | None = None,
+        meta: Mapping[str, Any] | None = None,
     ) -> None:
-        """An arm was chosen with probability ``propensity``, ``among`` these, at ``time`` in seconds since 1970."""
+        """An arm was chosen with probability ``propensity``, ``among`` these, at ``time`` in seconds since 1970.
+
+        ``unit`` is whom the decision was made for, ``group`` a part of all decisions such as "holdout", and ``meta``
+        anything else, as JSON.
+        """
         event = {"event": "decision", "id": id, "arm": arm, "propensity": propensity, "round": round}
-        event |= {"version": version, "time": time} | ({} if among is None else {"among": among})
+        more = {"among": among, "unit": unit, "group": group, "meta": meta}
+        event |= {"version": version, "time": time} | {name: v for name, v in more.items() if v is not None}
         self.write([event])
 
-    def reward(self, id: int, reward: float, time: float) -> None:
-        """The reward of a decision came."""
-        self.write([answer_event(id, reward, time)])
+    def reward(self, id: int, reward: float, time: float, *, part: bool = False) -> None:
+        """The reward of a decision came; or a ``part`` of it: then it is what came so far, and the decision waits on."""
+        self.write([answer_event(id, reward, time) | ({"part": True} if part else {})])
 
     def cancel(self, id: int, time: float) -> None:
         """The decision will have no reward."""
         self.write([answer_event(id, None, time)])
+
+    def expiry(self, ids: Sequence[int], time: float, *, reward: float | None = None) -> None:
+        """These decisions wait no longer; they get ``reward``, or without one keep what they have."""
+        self.write([{"event": "expiry", "ids": ids, "time": time} | ({} if reward is None else {"reward": reward})])
+
+    def correction(self, id: int, reward: float, time: float) -> None:
+        """The reward of a decision that is answered is this one from now on."""
+        self.write([{"event": "correction", "id": id, "reward": reward, "time": time}])
 
     def observation(self, arm: Arm, reward: float, time: float) -> None:
         """A reward of an arm came that belongs to no decision; `read_log` leaves it out."""
@@ -94,66 +160,136 @@ class LogWriter:
         """From now on, decisions are made among these arms, unless a decision says otherwise."""
         self.write([{"event": "arms", "arms": arms, "time": time}])
 
+    # What is there.
+
     @property
     def last_id(self) -> int | None:
         """The largest id of a decision in the log, so that a bandit that comes back does not use it again."""
+        self.settle()
         return self._order.last_id
 
     @property
     def events(self) -> int:
         """How many events the log has."""
+        self.settle()
         return self._order.events
 
     def __iter__(self) -> Iterator[Event]:
         """The events, from the first on."""
-        return read_events(self.path)
+        return self.since(0)
+
+    def since(self, events: int) -> Iterator[Event]:
+        """The events after the first so many."""
+        self.settle()
+        return islice(read_events(self.path), events, None)
+
+    # How it is written.
 
     def write(self, events: Sequence[Event]) -> None:
         """Append several events, as they stand in a log, none of them if one is wrong or cannot be written."""
         new = [checked(event) for event in events]
-        numbers = [event["id"] for event in new if "id" in event]
-        if len(set(numbers)) < len(numbers):
-            raise ValueError(f"events written together must be about different decisions, got {numbers}")
-        lines = "".join(map(as_line, new)).encode()
+        if not new:
+            return
+        self._check_process()
         with self._threads:
+            self._settle()
             self._check_open()
-            for event in new:
-                self._order.check(event)
-            self._append(lines)
-            for event in new:
-                self._order.take(event)
+            self._order.check(new)
+            self._append(new)
 
-    def _append(self, lines: bytes) -> None:
-        """Write lines whole or not at all: half a line would spoil the next one too."""
+    def _append(self, events: list[Event]) -> None:
+        """Write events whole or not at all: half a line would spoil the next one too."""
+        end, first = self._end, self._order.events + 1
+        lines = self._lines(end, events, first)
+        if self._rotation.is_due(end.size, len(lines), self._order.last_time, events[0]["time"]):
+            end = self._next_part(end)
+            lines = self._lines(end, events, first)
+        self._outcome = None
+        self._unfinished = note = _Unfinished(end, lines, events, first)
         try:
             rest = memoryview(lines)
             while rest:
-                rest = rest[os.write(self._file, rest) :]
+                rest = rest[os.write(end.file, rest) :]
             if self.sync:
-                os.fsync(self._file)
-        except BaseException:
-            self._closed = True  # unless the log can be made what it was
-            os.ftruncate(self._file, self._size)
-            self._closed = False
+                os.fsync(end.file)
+        except OSError:
+            self._unfinished = note._replace(lines=b"", events=[])  # it did not happen, whatever is there of it
+            self._settle()
             raise
-        self._size += len(lines)
+        self._finish(note)
 
-    def _check_open(self) -> None:
-        if self._closed:
-            raise ValueError(f"the log {self.path} is closed")
+    def _lines(self, end: _End, events: list[Event], first: int) -> bytes:
+        head = None
+        if self.identity is not None and end.size == 0:
+            head = Head(self.identity, end.part, first, events[0]["time"])
+        return as_lines(head, events, first, self.identity is not None)
+
+    def _next_part(self, before: _End) -> _End:
+        """Go on in a new file, which is still empty: its head comes with its first event."""
+        os.fsync(before.file)
+        path = part_path(self.path, before.part + 1)
+        end = _End(self._held.open(path), 0, before.part + 1)
+        if os.fstat(end.file).st_size:
+            raise FileExistsError(errno.EEXIST, "this must be a new file, for the next part of a log", str(path))
+        sync_folder(self.path.parent)
+        self._end = end
+        if before.part > 1:  # the first part has the lock
+            self._held.close_one(before.file)
+        return end
+
+    def _finish(self, note: _Unfinished) -> None:
+        """What was written counts. This may be interrupted and done again."""
+        for place, event in enumerate(note.events, start=note.first):
+            self._order.take(event, place)
+        self._end = note.end._replace(size=note.end.size + len(note.lines))
+        self._unfinished = None
+
+    def settle(self) -> bool | None:
+        """Finish a write that was interrupted: True if it counts, False if it did not happen, None if there was none.
+
+        Every method does so first. An interrupt may also come before a write begins, or after it is finished: then this is None, and
+        whether ``events`` has grown says which it was.
+        """
+        if os.getpid() != self._process or not self._held.files:
+            return self._outcome
+        with self._threads:
+            self._settle()
+            return self._outcome
+
+    def _settle(self) -> None:
+        note = self._unfinished
+        if note is None:
+            return
+        written = os.fstat(note.end.file).st_size == note.end.size + len(note.lines)
+        if written and note.events:
+            if self.sync:
+                os.fsync(note.end.file)
+            self._outcome = True
+            self._finish(note)
+        else:
+            os.ftruncate(note.end.file, note.end.size)
+            self._outcome = False
+            self._unfinished = None
+
+    def _check_process(self) -> None:
         if os.getpid() != self._process:
             raise ValueError(f"the log {self.path} was opened by process {self._process}; open it after forking")
 
+    def _check_open(self) -> None:
+        if not self._held.files:
+            raise ValueError(f"the log {self.path} is closed")
+
     def close(self) -> None:
         """Hand everything to the disk and let the next writer in."""
+        if os.getpid() != self._process:
+            return  # the file was closed here when this process was forked
         with self._threads:
-            if not self._closed:
-                os.fsync(self._file)
-            self._release()
-
-    def _release(self) -> None:
-        self._closed = True
-        _close_all(self._files)  # the lock goes with the file
+            try:
+                if self._held.files:
+                    self._settle()
+                    os.fsync(self._end.file)
+            finally:
+                self._held.close()
 
     def __enter__(self) -> LogWriter:
         return self
@@ -162,6 +298,13 @@ class LogWriter:
         self.close()
 
 
-def _close_all(files: list[int]) -> None:
-    while files:
-        os.close(files.pop())
+def _size_of_whole_lines(file: int) -> int:
+    """How much of a file is whole lines: up to the last end of a line."""
+    end = os.fstat(file).st_size
+    while end:
+        start = max(0, end - BLOCK)
+        place = os.pread(file, end - start, start).rfind(b"\n")
+        if place >= 0:
+            return start + place + 1
+        end = start
+    return 0

@@ -22,7 +22,6 @@ import os
 import re
 import threading
 import warnings
-import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightarm.extras import polars_for
-from rightarm.files import exclusive, remove_leftovers, sync_folder, write_whole
+from rightarm.files import Held, remove_leftovers, sync_folder, write_whole
 from rightarm.lab.experiment.cell import Cell
 from rightarm.problems import Problem
 from rightarm.simulation.jobs import Job, Outcome, padded
@@ -119,7 +118,7 @@ class Results:
     ([], (16, 2))
     """
 
-    def __init__(self, folder: Path, lock: int | None) -> None:
+    def __init__(self, folder: Path, lock: Held | None) -> None:
         self.folder, self._lock = folder, lock
         self._threads = threading.Lock()
         self._known, self.title, self.experiment = _read_cells(folder, rename=lock is not None)
@@ -140,24 +139,22 @@ class Results:
                 raise ValueError(f"{folder} is not a folder of results: it has no cells-*.parquet")
             return cls(folder, None)
         (folder / PARTS).mkdir(parents=True, exist_ok=True)
-        lock = exclusive(folder / LOCK, "folder of results", folder)
+        lock = Held()
+        lock.exclusive(folder / LOCK, "folder of results", folder)
         try:
             for place in (folder, folder / PARTS):
                 remove_leftovers(place)
                 sync_folder(place.parent)
-            results = cls(folder, lock)
+            return cls(folder, lock)
         except BaseException:
-            os.close(lock)
+            lock.close()
             raise
-        _WRITERS.add(results)
-        return results
 
     def close(self) -> None:
         """Let the next writer in."""
         with self._threads:
             if self._lock is not None:
-                os.close(self._lock)
-                self._lock = None
+                self._lock.close()
 
     def __enter__(self) -> Results:
         return self
@@ -244,23 +241,8 @@ class Results:
         self._parts.setdefault(key, {})[path] = None
 
     def _check_writing(self) -> None:
-        if self._lock is None:
+        if self._lock is None or not self._lock.files:
             raise ValueError(f"the results {self.folder} are not open for writing")
-
-
-_WRITERS: weakref.WeakSet[Results] = weakref.WeakSet()
-
-
-def _leave_to_parent() -> None:
-    """Let go of the locks in a process that was forked: it would hold them after its parent was killed."""
-    for results in _WRITERS:
-        if results._lock is not None:
-            os.close(results._lock)
-            results._lock = None
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_leave_to_parent)
 
 
 # Cells.

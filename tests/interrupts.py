@@ -1,0 +1,32 @@
+"""Exceptions that a real timer raises in the middle of things."""
+
+from __future__ import annotations
+
+import random
+import signal
+from collections.abc import Callable
+from typing import Any
+
+
+class Interrupt(BaseException):
+    """What the signal handler raises."""
+
+
+def interrupted(step: Callable[[], Any], times: int, within: float, seed: int = 1) -> None:
+    """Do ``step`` again and again, and interrupt it so often, each time after less than ``within`` seconds."""
+    moments = random.Random(seed)
+
+    def handler(*_: object) -> None:
+        raise Interrupt
+
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        for _ in range(times):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 1e-6 + within * moments.random())  # once: nothing comes below
+                while True:
+                    step()
+            except Interrupt:
+                continue
+    finally:
+        signal.signal(signal.SIGALRM, before)

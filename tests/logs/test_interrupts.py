@@ -1,0 +1,79 @@
+"""A write that is interrupted counts whole or did not happen, and the writer knows which."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from interrupts import interrupted
+from log_story import START
+from rightarm.logs import LogWriter, read_log
+from rightarm.logs.reader import read_events
+
+
+def event(number: int) -> dict[str, Any]:
+    """The event of this number: a decision, its reward so far, its end, and so on."""
+    about = {"id": 1 + (number - 1) // 3, "time": START + number}
+    if number % 3 == 1:
+        more = {"arm": "red", "propensity": 0.5, "round": 1, "version": number, "unit": f"visitor {number}"}
+        return {"event": "decision", **about, **more}
+    return {"event": "reward", **about, "reward": float(number)} | ({"part": True} if number % 3 == 2 else {})
+
+
+def write_next(log: LogWriter) -> None:
+    """Write what comes next if the writer is right about how many events there are."""
+    done = log.events
+    log.write([event(number) for number in range(done + 1, done + 2 + done % 4)])
+
+
+def check(path: Path, interrupts: int, **options: Any) -> None:
+    with LogWriter(path, **options) as log:
+        interrupted(lambda: write_next(log), interrupts, within=150e-6)
+        count, last = log.events, log.last_id
+        assert count > interrupts / 10
+        assert last == 1 + (count - 1) // 3
+        assert [{"event": e["event"], **e} for e in read_events(path)] == [event(n) for n in range(1, count + 1)]
+        write_next(log)
+    with LogWriter(path, **options) as again:
+        assert again.events > count
+    assert len(read_log(path)) == 1 + (again.events - 1) // 3
+
+
+@pytest.mark.parametrize("rotate", [None, "20kB"])
+def test_2_000_interrupts(tmp_path: Path, rotate: str | None) -> None:
+    check(tmp_path / "log.jsonl", 2_000, rotate=rotate)
+
+
+@pytest.mark.slow
+def test_100_000_interrupts(tmp_path: Path) -> None:
+    check(tmp_path / "log.jsonl", 100_000)
+
+
+def test_what_was_interrupted_is_settled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An exception after half of the lines, and one after all of them, just before the writer would know."""
+    import os
+
+    write = os.write
+    with LogWriter(tmp_path / "log.jsonl") as log:
+        log.write([event(1)])
+        assert log.settle() is None
+        for share, outcome in ((0.5, False), (1, True)):
+
+            def stop(file: int, data: memoryview, share: float = share) -> int:
+                write(file, data[: int(share * len(data))])
+                raise KeyboardInterrupt
+
+            with monkeypatch.context() as patch:
+                patch.setattr(os, "write", stop)
+                with pytest.raises(KeyboardInterrupt):
+                    log.write([event(2), event(3)])
+            assert log.settle() is outcome
+            assert log.settle() is outcome  # until the next write
+            assert log.events == (3 if outcome else 1)
+        with pytest.raises(ValueError, match="which is answered"):
+            log.write([event(3)])
+        log.write([event(4)])
+        assert log.settle() is None
+    assert list(read_events(tmp_path / "log.jsonl")) == [event(n) for n in range(1, 5)]
