@@ -6,18 +6,9 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from rightarm.formula import check_number
 from rightarm.logs.events import check_propensity
 from rightarm.logs.rows import Rows
 from rightarm.text import table, wrapped
-
-
-def check_range(reward_range: tuple[float, float]) -> tuple[float, float]:
-    """Return the ends of the range of rewards, the lower one first."""
-    low, high = (check_number("reward_range", end) for end in reward_range)
-    if not low < high:
-        raise ValueError(f"reward_range must be two numbers, the lower one first, got {reward_range}")
-    return low, high
 
 
 def check_floor(floor: float, rows: Rows) -> float:

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from rightarm.evaluation.common import as_text, check_floor, check_range
-from rightarm.evaluation.confidence import interval
+from rightarm.evaluation.common import as_text, check_floor
 from rightarm.evaluation.targets import Target, chooser_of
 from rightarm.formula import check_count
+from rightarm.inference.confidence import interval
+from rightarm.inference.sequences import check_range
 from rightarm.logs.rows import Rows, read_rows
 from rightarm.types import F64
 
