@@ -3,9 +3,9 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from rightarm import moved, noise, propensity, theory
+from rightarm import inference, moved, noise, propensity, theory
 from rightarm.estimators import Catoni, CatoniEstimator, Estimator, Mean
-from rightarm.evaluation import Evaluation, Replay, evaluate, replay
+from rightarm.evaluation import Evaluation, Replay, SampleRatio, evaluate, replay, sample_ratio
 from rightarm.formula import Count, NonNegative, Positive, Probability
 from rightarm.live import Bandit, Decision
 from rightarm.logs import LogWriter, convert_log, read_log, read_table, to_obp, to_vw
@@ -110,6 +110,7 @@ __all__ = [
     "Result",
     "ResultsByProblem",
     "RobustUCB",
+    "SampleRatio",
     "ScaledGumbel",
     "Schedule",
     "SoftMix",
@@ -121,6 +122,7 @@ __all__ = [
     "decreasing",
     "evaluate",
     "glie",
+    "inference",
     "inverse_log",
     "inverse_sqrt",
     "load",
@@ -133,6 +135,7 @@ __all__ = [
     "read_table",
     "replay",
     "run",
+    "sample_ratio",
     "schedule",
     "simulate",
     "theory",

@@ -211,7 +211,7 @@ def _learned(estimator: Estimator, arms: Any, rewards: Any) -> Arms:
 def _seen(known: Arms) -> F64:
     """Pulls and means of all arms, as formulas see them."""
     if known.estimator.weighs:
-        known.law(np.arange(ARMS), [0] * ARMS, now=1)  # which is when the means are computed
+        known.law(np.arange(ARMS), np.zeros(ARMS, dtype=np.int64))  # which is when the means are computed
     return known.table[[PULLS, MEAN], :ARMS].copy()
 
 

@@ -214,9 +214,7 @@ def forget_live(table: Any, kept: Any, arm: int, reward: float, added: Any, numb
     table[VARIANCE, arm] = variance_of(kept, arm, 0)
 
 
-def correct_live(
-    table: Any, kept: Any, arm: int, before: float, after: float, weight: float, numbers: Any
-) -> None:
+def correct_live(table: Any, kept: Any, arm: int, before: float, after: float, weight: float, numbers: Any) -> None:
     """Replace a reward of an arm that counts by ``weight``, if the estimator keeps nothing but plain statistics."""
     correct_reward(kept, arm, 0, before, after, weight)
     table[MEAN, arm], table[PULLS, arm] = read(kept, arm, 0, numbers)

@@ -83,7 +83,8 @@ def fade(kept: F64, k: int, lane: int, discount: float) -> None:
 def correct_reward(kept: F64, k: int, lane: int, before: float, after: float, weight: float) -> None:
     """Replace a reward that counts by ``weight``: what there would be had ``after`` come in the place of ``before``.
 
-    With m and m' the means before and after, Σ (x − mean)² grows by weight · (after − before) · (after − m' + before − m).
+    With m and m' the means before and after it, Σ (x − mean)² grows by
+    weight · (after − before) · (after − m' + before − m).
     """
     mean = plain_mean(kept, k, lane)
     add_to_sum(kept, k, lane, -weight * before)

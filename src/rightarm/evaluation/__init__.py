@@ -2,5 +2,6 @@
 
 from rightarm.evaluation.evaluate import Evaluation, evaluate
 from rightarm.evaluation.replay import Replay, replay
+from rightarm.evaluation.sample_ratio import SampleRatio, sample_ratio
 
-__all__ = ["Evaluation", "Replay", "evaluate", "replay"]
+__all__ = ["Evaluation", "Replay", "SampleRatio", "evaluate", "replay", "sample_ratio"]

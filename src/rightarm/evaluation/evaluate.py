@@ -1,7 +1,7 @@
 """`evaluate`: what another policy would have earned, from the log of one that ran.
 
 Every row of the log is weighted by how much more often the other policy would have chosen its arm. The interval holds
-for logs of bandits that learn, of any length and however often one looks (`rightarm.evaluation.confidence`).
+for logs of bandits that learn, of any length and however often one looks (`rightarm.inference.confidence`).
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from rightarm.evaluation.common import as_html, as_text, check_floor
-from rightarm.evaluation.confidence import check_confidence, joint_lower_bound
 from rightarm.evaluation.targets import Chooser, Target, chooser_of
+from rightarm.inference.confidence import check_confidence, joint_lower_bound
 from rightarm.logs.rows import Rows, read_rows
 from rightarm.scores.rewards import check_reward_range
 from rightarm.types import F64
@@ -113,7 +113,7 @@ def evaluate(
     It is about the mean over the rows of Σ_a π_t(a) E[r_t | a, the rows before], so rewards may drift.
 
     Horvitz and Thompson 1952 (IPS); Swaminathan and Joachims 2015 (self-normalised); Dudík, Langford and Li 2011
-    (doubly robust); Karampatziakis, Mineiro and Ramdas 2021 (the interval, see `rightarm.evaluation.confidence`).
+    (doubly robust); Karampatziakis, Mineiro and Ramdas 2021 (the interval, see `rightarm.inference.confidence`).
 
     >>> log = {"arm": ["a", "b"] * 500, "propensity": [0.8, 0.2] * 500, "reward": [0.0, 1.0] * 500}
     >>> result = evaluate(log, {"a": 0.8, "b": 0.2})

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from rightarm.evaluation.common import as_html, as_text, check_floor
-from rightarm.evaluation.confidence import interval
 from rightarm.evaluation.targets import Target, chooser_of
 from rightarm.formula import check_count
+from rightarm.inference.confidence import interval
 from rightarm.logs.rows import Rows, read_rows
 from rightarm.scores.rewards import check_reward_range
 from rightarm.types import F64

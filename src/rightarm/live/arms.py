@@ -85,10 +85,14 @@ class Arms:
                 self.ever = np.vstack([self.ever, np.zeros((more, 1, OWN))])
         self.count += 1
 
-    def start(self, arm: int, mean: float, pulls: float, variance: float) -> None:
-        """Let a new arm start as if it had had so many rewards of this mean and variance."""
+    def check_prior(self) -> None:
+        """Raise, with the reason, if an arm cannot start with rewards that were never told."""
         if self.remembers or self.estimator.size or self.estimator.window is not None:
             raise ValueError(f"prior needs a policy that keeps sums of rewards, got {self.policy!r}")
+
+    def start(self, arm: int, mean: float, pulls: float, variance: float) -> None:
+        """Let a new arm start as if it had had so many rewards of this mean and variance."""
+        self.check_prior()
         if self.ever is None:
             self.ever = self.kept[:, :, :OWN].copy()
         row = self.kept[arm, 0]
@@ -176,7 +180,7 @@ class Arms:
         """Raise, with the reason, if a reward that was learned cannot be replaced by another."""
         if self.remembers:
             columns = ", ".join(self.policy.columns)
-            raise ValueError(f"{self.policy!r} cannot correct a reward: what it added to {columns} cannot be taken back")
+            raise ValueError(f"{self.policy!r} cannot correct a reward: {columns} cannot be taken back")
         if self.estimator.size:
             raise ValueError(f"{self.estimator} cannot correct a reward: it cannot take one back that it has learned")
 
@@ -190,9 +194,7 @@ class Arms:
             if place < 0:
                 return  # it counts no more
             self.recent[place] = self.recent[place]._replace(reward=after)
-        self.estimates.correct(
-            self.table, self.kept, arm, before, after, self.fading**age, self.estimates.numbers
-        )
+        self.estimates.correct(self.table, self.kept, arm, before, after, self.fading**age, self.estimates.numbers)
 
     # What learning can change, so that it can be begun anew if an interrupt breaks it off.
 
@@ -332,7 +334,7 @@ class Arms:
         seen[VARIANCE] = np.divide(spreads, counts, out=np.zeros(self.count), where=counts > 0)
 
     def _ever_from(self, rows: Any, told: int) -> F64 | None:
-        """The plain statistics of all rewards; files of 0.1.0, and bandits that neither forget nor have priors, have none."""
+        """The plain statistics of all rewards; bandits that neither forget nor have priors have none, nor has 0.1.0."""
         if rows is None and not self.estimator.forgets:
             return None
         ever = np.zeros((self.count, OWN)) if rows is None else np.array([check_row("ever", row, OWN) for row in rows])

@@ -5,21 +5,28 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import secrets
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Generic, overload
 
 import numpy as np
 
 from rightarm.extras import polars_for
+from rightarm.files import write_whole
 from rightarm.formula import check_count, check_number
+from rightarm.inference import Best, Difference
+from rightarm.live import answers, summary
 from rightarm.live import state as saved
-from rightarm.live import summary
+from rightarm.live.changes import Changes
+from rightarm.live.draws import Draws
 from rightarm.live.fold import State
-from rightarm.live.ledger import Decision, Waiting
+from rightarm.live.folder import Folder
+from rightarm.live.ledger import A, Decision, Unit, Waiting, check_unit
+from rightarm.live.settings import AT_ONCE, LAST, Settings, check_seconds
 from rightarm.logs.events import Event, answer_event, check_arm_name
 from rightarm.logs.writer import LogWriter
 from rightarm.policies.gumbel import ScaledGumbel
@@ -29,38 +36,51 @@ from rightarm.types import I64
 if TYPE_CHECKING:
     import polars
 
-OWN_STREAM = (2017,)  # users may draw their rewards from default_rng(seed): decisions must not use the same numbers
+ID_BITS = 31, 21  # of the first id: so many by chance, and so many zeros; ids stay below 2^53, which JSON keeps exactly
 
-Answer = tuple[Decision | int, float]
 Log = LogWriter | str | os.PathLike[str]
 
 
-class Bandit:
+class Bandit(Generic[A]):
     """A live bandit: `ask` for an arm, `tell` its reward, at any later time and in any order.
 
     - ``arms``: their names, anything hashable. ``policy``: a policy of rightarm, or one's own; `ScaledGumbel`,
       which has no parameter to choose, unless given.
+    - ``reward_range``: what rewards can be, such as ``(0, 500)``. Others are errors. Policies for rewards from 0 to 1
+      (``policy.rewards``) get them scaled; without a range of one's own, such policies take rewards from 0 to 1 only.
     - ``floor``: a probability that every arm has at least; the propensities say so.
     - ``discount`` or ``window``: for worlds that change. Rewards count the less the older they are, by this factor for
       every later reward, or only the last so many count.
-    - ``seed``: the same seed and the same answers give the same decisions.
-    - ``log``: a path, or a `LogWriter`, to which everything that happens is written before it counts.
-    - ``clock``: seconds since 1970, for `expire` and the log.
+    - ``window_of_reward``: how long rewards of a decision are awaited, in seconds or as a `timedelta`. After that it
+      gets the reward ``default``, or none if that is None. ``learn="at once"`` learns a reward when it comes;
+      ``"at close"`` when the window of its decision closes, so that quick answers and slow ones weigh the same. If
+      ``several`` rewards of one decision come, the ``"last"`` counts, or their ``"sum"``. Late ones correct.
+    - ``control``: the arm that others are compared with. ``holdout``: this share of all decisions is given to the
+      control, or drawn evenly from all arms if there is none, whatever the policy says; propensities include it.
+      ``guardrail``: an arm that is shown to be worse than the control by more than this is retired by itself.
+    - ``prior``: for some arms the mean and the number of rewards to start from, as `add_arm` takes it.
+    - ``seed``: the same seed and the same answers give the same decisions, ids included. Without it ids begin at a
+      number that no other bandit has used.
+    - ``log``: a path, or a `LogWriter`, to which everything that happens is written before it counts. It must be a new
+      one: `open`, `from_json` and `from_log` go on with one that has events.
+    - ``clock``: seconds since 1970, for windows, `expire` and the log.
 
     An arm is drawn from the exact probabilities of the moment, so the propensity is that of the choice by construction.
-    While an arm has no reward, a policy that looks at means pulls it first, and again after as many decisions as there
-    are arms if none has come by then; of several such arms, the one that was not chosen for the longest time. All
-    methods may be called from several threads. A pending decision takes some 400 bytes; the rewards of the last 100,000
-    answered ones are remembered, 30 MB at most, to notice what is told twice.
+    While arms have no reward, a policy that looks at means tries them first: they share the draw evenly. One that waits
+    for its reward meanwhile gets one decision in as many as there are arms, and the policy chooses among the others.
+
+    All methods may be called from several threads; an exception from a signal handler, Ctrl-C say, leaves things done
+    wholly or not at all. A process that is forked must make its own bandit. A pending decision takes some 500 bytes;
+    the answers of the last 100,000 others are remembered, to notice or correct what is told again.
 
     >>> import rightarm as ra
     >>> bandit = ra.Bandit(["red", "green"], ra.Boltzmann(0.25), seed=1)
     >>> decision = bandit.ask()
     >>> decision.arm, decision.propensity
-    ('red', 1.0)
-    >>> bandit.tell(decision, 1.0)
+    ('green', 0.5)
+    >>> bandit.tell(decision, 0.5)
     True
-    >>> bandit.tell(arm="green", reward=0.5)
+    >>> bandit.tell(arm="red", reward=1.0)
     True
     >>> decision = bandit.ask()
     >>> decision.id, decision.arm, round(decision.propensity, 12), decision.round
@@ -69,54 +89,98 @@ class Bandit:
 
     def __init__(
         self,
-        arms: Iterable[Hashable],
+        arms: Iterable[A],
         policy: Policy | None = None,
         *,
-        seed: int | None = None,
+        reward_range: tuple[float, float] | None = None,
         floor: float = 0.0,
         discount: float | None = None,
         window: int | None = None,
+        window_of_reward: float | timedelta | None = None,
+        default: float | None = None,
+        learn: str = AT_ONCE,
+        several: str = LAST,
+        control: A | None = None,
+        holdout: float = 0.0,
+        guardrail: float | None = None,
+        prior: Mapping[A, Any] | None = None,
+        seed: int | None = None,
         log: Log | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         if isinstance(arms, str | bytes) or not isinstance(arms, Iterable):
             raise TypeError(f"arms must be several names, got {arms!r}")
         entropy = seed if seed is None else check_count("seed", seed, least=0)
-        random = np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=OWN_STREAM))
-        self._begin(
-            State(ScaledGumbel() if policy is None else policy, random, floor=floor, discount=discount, window=window),
-            clock,
+        settings = Settings(
+            floor,
+            discount,
+            window,
+            reward_range,
+            window_of_reward,
+            default,
+            learn,
+            several,
+            None if control is None else _name(control),
+            holdout,
+            guardrail,
         )
         names = _distinct(arms)
         if not names:
             raise ValueError("arms must name at least one arm, got none")
-        if log is None:
-            self._state.set_arms(names)
-        else:
-            with _opened(log) as writer:
+        if control is not None and settings.control not in names:
+            raise ValueError(f"control must be one of the arms, got {control!r}")
+        first_id = 1 if seed is not None else 1 + (secrets.randbits(ID_BITS[0]) << ID_BITS[1])
+        state = State(ScaledGumbel() if policy is None else policy, Draws.seeded(entropy), settings, first_id)
+        if settings.default is not None:
+            state.check_reward(settings.default)
+        self._begin(state, clock)
+        priors = [self._prior(names, name, given) for name, given in (prior or {}).items()]
+        with contextlib.nullcontext() if log is None else _opened(log) as writer:
+            if writer is not None:
                 self._write_to(writer, names)
-                self._change_arms(names)
+                if writer.events:
+                    raise ValueError(
+                        f"log must be a new one, got {writer.path} with {writer.events:,} events: "
+                        "Bandit.open, from_json and from_log go on with a log"
+                    )
+                writer.write([{"event": "settings", "settings": saved.as_settings(state), "time": self._now()}])
+            self._change_arms(names, priors)
 
     def _begin(self, state: State, clock: Callable[[], float]) -> None:
         if not callable(clock):
             raise TypeError(f"clock must be a function that gives seconds, got {clock!r}")
-        self._state, self._clock = state, clock
-        self._log: LogWriter | None = None
-        self._lock = threading.RLock()
+        self._state, self._clock, self._changes = state, clock, Changes(state)
+        self._lock, self._process = threading.RLock(), os.getpid()
+        self._checked: dict[int, float] = {}  # the number of an arm's rewards at which the guardrail is looked at again
+        self._folder: Folder | None = None
 
     def _write_to(self, log: LogWriter, names: Iterable[Hashable]) -> None:
         for name in names:
             check_arm_name("arms", name)
-        self._log, ledger = log, self._state.ledger
-        ledger.next_id = max(ledger.next_id, 1 + (log.last_id or 0))
+        self._changes.log, ledger = log, self._state.ledger
+        if log.last_id is not None:
+            ledger.next_id = max(ledger.next_id, 1 + log.last_id)
+
+    def _ready(self) -> State:
+        """The state, after a look at whether something was broken off; to be called with the lock."""
+        if os.getpid() != self._process:
+            raise RuntimeError(
+                f"this bandit was made by process {self._process}, of which this one is a fork: both would make the "
+                "same decisions. Make the bandit after forking, or have one process decide for all"
+            )
+        if self._changes.note is not None:
+            self._changes.settle()
+        return self._state
 
     def close(self) -> None:
         """Close the log, if there is one; a bandit in a ``with`` statement does so at its end."""
         with self._lock:
-            if self._log is not None:
-                self._log.close()
+            if self._changes.log is not None:
+                if self._folder is not None and os.getpid() == self._process:
+                    self._folder.save(self._ready(), self._changes.log)
+                self._changes.log.close()
 
-    def __enter__(self) -> Bandit:
+    def __enter__(self) -> Bandit[A]:
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -130,16 +194,16 @@ class Bandit:
         return self._state.known.policy
 
     @property
-    def arms(self) -> list[Hashable]:
+    def arms(self) -> list[A]:
         """The arms that can be chosen."""
         with self._lock:
-            return self._state.active_names()
+            return self._ready().active_names()  # type: ignore[return-value]  # names are of the type that was given
 
     @property
-    def pending(self) -> list[Decision]:
+    def pending(self) -> list[Decision[A]]:
         """The decisions that wait for a reward, the oldest first."""
         with self._lock:
-            return [waiting.decision for waiting in self._state.ledger.pending.values()]
+            return [waiting.decision for waiting in self._ready().ledger.pending.values()]
 
     @property
     def version(self) -> int:
@@ -149,7 +213,7 @@ class Bandit:
     @property
     def floor(self) -> float:
         """The probability that every arm has at least."""
-        return self._state.floor
+        return self._state.settings.floor
 
     @property
     def discount(self) -> float | None:
@@ -162,44 +226,78 @@ class Bandit:
         return self._state.known.window
 
     @property
+    def reward_range(self) -> tuple[float, float] | None:
+        """What rewards can be; None if they can be anything."""
+        return self._state.reward_range
+
+    @property
     def log(self) -> LogWriter | None:
         """The log, if there is one."""
-        return self._log
+        return self._changes.log
 
     # Decisions.
 
     @overload
-    def ask(self, *, among: Iterable[Hashable] | None = None) -> Decision: ...
+    def ask(
+        self,
+        *,
+        among: Iterable[A] | None = None,
+        unit: Unit | None = None,
+        meta: Mapping[str, Any] | None = None,
+    ) -> Decision[A]: ...
     @overload
-    def ask(self, size: int, *, among: Iterable[Hashable] | None = None) -> list[Decision]: ...
-    def ask(self, size: int | None = None, *, among: Iterable[Hashable] | None = None) -> Decision | list[Decision]:
+    def ask(
+        self, size: int, *, among: Iterable[A] | None = None, meta: Mapping[str, Any] | None = None
+    ) -> list[Decision[A]]: ...
+    def ask(
+        self,
+        size: int | None = None,
+        *,
+        among: Iterable[A] | None = None,
+        unit: Unit | None = None,
+        meta: Mapping[str, Any] | None = None,
+    ) -> Decision[A] | list[Decision[A]]:
         """Decide: one arm, or ``size`` of them, each drawn by itself; ``among`` some arms only, if given.
 
-        Each decision waits for its reward until it is told, cancelled or expired.
+        Each decision waits for its reward until it is told, cancelled or expired. For a ``unit``, a visitor say, the
+        decision is made once: asked again, it comes back as it was, unless its arm is retired or not ``among`` those
+        given. ``meta`` is a mapping that goes to the log.
         """
         with self._lock:
-            state = self._state
+            state = self._ready()
+            now = self._now()
+            if state.settings.seconds is not None:
+                self._close_windows(state, now)
             members = None if among is None else state.chosen(among)
-            if size is None:
-                waiting = state.draw(members, self._now())
-                if self._log is not None:
-                    self._log_decisions(self._log, [waiting], members)
-                state.decided(waiting)
-                return waiting.decision
-            made = state.draw_several(members, self._now(), check_count("size", size))
-            if self._log is not None:
-                self._log_decisions(self._log, made, members)
-            for waiting in made:
-                state.decided(waiting)
-            return [waiting.decision for waiting in made]
+            if size is not None:
+                if unit is not None:
+                    raise TypeError(f"unit is for one decision, got unit={unit!r} and size={size}")
+                made = state.draw_several(members, now, check_count("size", size))
+                self._decide(state, made, members, meta)
+                return [waiting.decision for waiting in made]
+            if unit is not None:
+                before = self._assigned(state, check_unit(unit), members)
+                if before is not None:
+                    return before
+            waiting = state.draw(members, now, unit)
+            self._decide(state, [waiting], members, meta)
+            return waiting.decision
 
-    def _log_decisions(self, log: LogWriter, made: list[Waiting], members: I64 | None) -> None:
-        among = {} if members is None else {"among": [self._state.names[i] for i in members]}
-        try:
-            log.write([waiting.as_event() | among for waiting in made])
-        except BaseException:
-            self._state.ledger.next_id += len(made)  # these ids are not used again: some may have been written
-            raise
+    def _decide(self, state: State, made: list[Waiting], members: I64 | None, meta: Mapping[str, Any] | None) -> None:
+        def events() -> list[Event]:
+            among = {} if members is None else {"among": [state.names[i] for i in members]}
+            extra = among if meta is None else among | {"meta": dict(meta)}
+            return [waiting.as_event() | extra for waiting in made]
+
+        self._changes.make(state.before_decisions(), [(state.decided, waiting) for waiting in made], events)
+        self._count()
+
+    def _assigned(self, state: State, unit: Unit, members: I64 | None) -> Decision[A] | None:
+        """The decision that was made for a unit, if it still stands."""
+        waiting = state.ledger.units.get(unit)
+        if waiting is None or not state.active[waiting.arm] or (members is not None and waiting.arm not in members):
+            return None
+        return waiting.decision
 
     def _now(self) -> float:
         now = self._clock()
@@ -208,157 +306,346 @@ class Bandit:
     # Rewards.
 
     @overload
-    def tell(self, decision: Decision | int, reward: float) -> bool: ...
+    def tell(self, decision: Decision[A] | int | str, reward: float) -> bool: ...
     @overload
-    def tell(self, decision: Iterable[Answer] | Mapping[int, float]) -> list[bool]: ...
+    def tell(self, decision: Iterable[tuple[Decision[A] | int | str, float]] | Mapping[Any, float]) -> list[bool]: ...
     @overload
-    def tell(self, *, arm: Hashable, reward: float) -> bool: ...
+    def tell(self, *, arm: A, reward: float) -> bool: ...
     def tell(
         self,
-        decision: Decision | int | Iterable[Answer] | Mapping[int, float] | None = None,
+        decision: Any = None,
         reward: float | None = None,
         *,
-        arm: Hashable = ...,
+        arm: Any = ...,
     ) -> bool | list[bool]:
         """Learn the reward of a decision (or of its id), of a batch of pairs of both, or of an arm without a decision.
 
-        True if it was learned. The same reward for the same decision again is ignored: then it is False; another one is
-        an error. Of a batch either all is taken or, if something is wrong, nothing.
+        True if it was taken. The same reward for the same decision again is ignored: then it is False; another one is
+        an error, see `correct`. With a ``window_of_reward`` another one is the last, or is added, as ``several`` says.
+        Of a batch either all is taken or, if something is wrong, nothing.
         """
         with self._lock:
+            state = self._ready()
+            if state.settings.seconds is not None:
+                self._close_windows(state, self._now())
             if (decision is None) == (arm is ...):
                 given = "neither" if decision is None else f"{decision!r} and arm={arm!r}"
                 raise TypeError(f"tell takes either a decision or arm=, got {given}")
             if decision is None:
-                return self._tell_arm(arm, reward)
-            if isinstance(decision, Decision | int) or reward is not None:
-                return self._tell_one(decision, reward)
+                return self._tell_arm(state, arm, reward)
+            if isinstance(decision, Decision | int | str) or reward is not None:
+                return self._tell_one(state, decision, reward)
             if not isinstance(decision, Iterable):
                 raise TypeError(f"tell takes a decision and a reward, or pairs of both, got {decision!r}")
-            return self._tell_batch(decision.items() if isinstance(decision, Mapping) else decision)
+            return self._tell_batch(state, decision.items() if isinstance(decision, Mapping) else decision)
 
-    def _tell_arm(self, arm: Hashable, reward: Any) -> bool:
-        state = self._state
-        number, value = state.arm_number("arm", arm), state.known.check(reward)
-        state.known.rehearse([(number, value, 1.0)])
-        if self._log is not None:
-            event = {"event": "observation", "arm": state.names[number], "reward": value, "time": self._now()}
-            self._log.write([event])
-        state.observed(number, value)
+    def _tell_arm(self, state: State, arm: Hashable, reward: Any) -> bool:
+        number, value = state.arm_number("arm", arm), state.check_reward(reward)
+        state.known.rehearse([(number, state.scaled(value), 1.0)])
+
+        def events() -> list[Event]:
+            return [{"event": "observation", "arm": state.names[number], "reward": value, "time": self._now()}]
+
+        self._changes.make(state.before_rewards(number), [(state.observed, number, value)], events)
+        self._count()
         return True
 
-    def _tell_one(self, decision: Any, reward: Any) -> bool:
-        state = self._state
+    def _tell_one(self, state: State, decision: Any, reward: Any) -> bool:
         ledger = state.ledger
-        number, value = ledger.number_of(decision), state.known.check(reward)
-        if number in ledger.pending:
-            self._answer({number: value})
-            return True
-        ledger.check_again(number, value, ledger.answered[number])
-        return False
+        number, value = ledger.number_of(decision), state.check_reward(reward)
+        waiting = ledger.pending.get(number)
+        if waiting is None or state.settings.seconds is not None:
+            return self._tell_batch(state, [(number, value)])[0]
+        self._answer(state, [(waiting, value)])
+        return True
 
-    def _tell_batch(self, answers: Iterable[Any]) -> list[bool]:
-        ledger, fresh, learned = self._state.ledger, dict[int, float](), list[bool]()
+    def _tell_batch(self, state: State, answers: Iterable[Any]) -> list[bool]:
+        ledger, settings, told, learned = state.ledger, state.settings, dict[int, float](), list[bool]()
         for answer in answers:
             try:
                 decision, reward = answer
             except (TypeError, ValueError):
                 raise TypeError(f"a batch is pairs of decision and reward, got {answer!r}") from None
-            number, value = ledger.number_of(decision), self._state.known.check(reward)
-            learned.append(number in ledger.pending and number not in fresh)
-            if learned[-1]:
-                fresh[number] = value
+            number, value = ledger.number_of(decision), state.check_reward(reward)
+            waiting = ledger.pending.get(number)
+            if number in told:
+                before: float | None = told[number]
             else:
-                ledger.check_again(number, value, fresh.get(number, ledger.answered.get(number)))
-        self._answer(fresh)
+                before = ledger.answered[number].reward if waiting is None else waiting.so_far
+            if settings.seconds is None:
+                learned.append(waiting is not None and number not in told)
+                if not learned[-1]:
+                    ledger.check_again(number, value, before)
+                    continue
+            else:
+                value = state.check_reward(settings.combined(before, value))
+                learned.append(value != before)
+            told[number] = value
+        self._take(state, told)
         return learned
 
-    def _answer(self, rewards: Mapping[int, float | None]) -> None:
-        """Close pending decisions, with their rewards or, where that is None, without."""
-        state = self._state
-        if state.known.remembers:
-            waits = [(state.ledger.pending[number], reward) for number, reward in rewards.items()]
-            state.known.rehearse([(one.arm, r, one.decision.propensity) for one, r in waits if r is not None])
-        if self._log is not None and rewards:
-            now = self._now()
-            self._log.write([answer_event(number, reward, now) for number, reward in rewards.items()])
-        for number, reward in rewards.items():
-            state.answered(number, reward)
+    def _take(self, state: State, told: Mapping[int, float]) -> None:
+        """Take rewards of decisions: of pending ones now or when their window closes, of others as corrections."""
+        pending = state.ledger.pending
+        waits = [(pending[number], value) for number, value in told.items() if number in pending]
+        late = [(number, value) for number, value in told.items() if number not in pending]
+        if late:
+            self._correct(state, [one for one in late if state.ledger.answered[one[0]].reward != one[1]])
+        if not waits:
+            return
+        if not state.settings.at_close:
+            self._answer(state, waits)
+            return
 
-    def cancel(self, decision: Decision | int) -> bool:
+        def events() -> list[Event]:
+            now = self._now()
+            return [answer_event(one.decision.id, value, now) | {"part": True} for one, value in waits]
+
+        self._changes.make(state.before_decisions(), [(state.noted, *one) for one in waits], events)
+        self._count()
+
+    def _answer(self, state: State, answers: Sequence[tuple[Waiting, float | None]]) -> None:
+        """Close pending decisions, with their rewards or, where that is None, without."""
+        if not answers:
+            return
+        if state.known.remembers:
+            lessons = [(one.arm, state.scaled(r), one.decision.propensity) for one, r in answers if r is not None]
+            state.known.rehearse(lessons)
+        only = answers[0][0].arm if len(answers) == 1 else None
+
+        def events() -> list[Event]:
+            now = self._now()
+            return [answer_event(one.decision.id, reward, now) for one, reward in answers]
+
+        steps = [(state.answered, *answer) for answer in answers]
+        self._changes.make(state.before_rewards(only, len(answers)), steps, events)
+        self._count()
+
+    def _close_windows(self, state: State, now: float) -> None:
+        """Learn the decisions whose window of reward has closed."""
+        due = state.due(now)
+        if not due:
+            return
+        default = state.settings.default
+        told, silent = [one for one in due if one.so_far is not None], [one for one in due if one.so_far is None]
+        answers = [(one, one.so_far) for one in told] + [(one, default) for one in silent]
+        if state.known.remembers:
+            lessons = [(one.arm, state.scaled(r), one.decision.propensity) for one, r in answers if r is not None]
+            state.known.rehearse(lessons)
+
+        def events() -> list[Event]:
+            reward = {} if default is None else {"reward": default}
+            groups = [(told, {}), (silent, reward)]
+            return [
+                {"event": "expiry", "ids": [one.decision.id for one in group], "time": now} | extra
+                for group, extra in groups
+                if group
+            ]
+
+        steps = [(state.answered, *answer) for answer in answers]
+        self._changes.make(state.before_rewards(None, len(answers)), steps, events)
+        self._count()
+
+    def correct(self, decision: Decision[A] | int | str, reward: float) -> bool:
+        """Replace the reward of a decision: a refund, a click after its time, a wrong message.
+
+        What is known becomes what it would be had this reward come in the place of the other one. True if something
+        changed. A decision that was cancelled, or expired without a reward, learns it now. Refused where a policy's
+        memory cannot be taken back (`EXP3`, `Catoni`), and for decisions that were answered too long ago.
+
+        >>> import rightarm as ra
+        >>> bandit = ra.Bandit(["a", "b"], seed=1)
+        >>> decision = bandit.ask()
+        >>> bandit.tell(decision, 20.0), bandit.correct(decision, 0.0)
+        (True, True)
+        >>> [row["estimate"] for row in bandit.table() if row["arm"] == decision.arm]
+        [0.0]
+        """
+        with self._lock:
+            state = self._ready()
+            if state.settings.seconds is not None:
+                self._close_windows(state, self._now())
+            number, value = state.ledger.number_of(decision), state.check_reward(reward)
+            if number in state.ledger.pending:
+                raise ValueError(f"decision {number} has no reward yet that could be corrected: tell it")
+            if state.ledger.answered[number].reward == value:
+                return False
+            self._correct(state, [(number, value)])
+            return True
+
+    def _correct(self, state: State, rewards: Sequence[tuple[int, float]]) -> None:
+        if not rewards:
+            return
+        before = {number: state.ledger.answered[number] for number, _ in rewards}
+        for number, answer in before.items():
+            if answer.arm < 0:
+                raise ValueError(f"decision {number} cannot be corrected: an earlier version of rightarm answered it")
+            if answer.reward is not None:
+                state.known.check_correction()
+        state.known.rehearse([(before[n].arm, state.scaled(r), before[n].propensity) for n, r in rewards])
+
+        def events() -> list[Event]:
+            now = self._now()
+            return [{"event": "correction", "id": number, "reward": value, "time": now} for number, value in rewards]
+
+        steps = [(state.corrected, number, before[number], value) for number, value in rewards]
+        self._changes.make(state.before_correction(len(rewards)), steps, events)
+        self._count()
+
+    def cancel(self, decision: Decision[A] | int | str) -> bool:
         """Forget a decision that will have no reward; False if it does not wait for one any more."""
         with self._lock:
-            ledger = self._state.ledger
-            number = ledger.number_of(decision)
-            waits = number in ledger.pending
-            if waits:
-                self._answer({number: None})
-            return waits
+            state = self._ready()
+            waiting = state.ledger.pending.get(state.ledger.number_of(decision))
+            if waiting is not None:
+                self._answer(state, [(waiting, None)])
+            return waiting is not None
 
     def expire(self, older_than: float | timedelta, reward: float | None = None) -> int:
-        """Cancel all decisions that have waited longer than so many seconds, or give them ``reward``; says how many."""
-        seconds = older_than.total_seconds() if isinstance(older_than, timedelta) else older_than
-        if check_number("older_than", seconds) < 0:
-            raise ValueError(f"older_than must not be negative, got {older_than}")
+        """Cancel all decisions that have waited longer than so many seconds, or give them ``reward``; says how many.
+
+        A decision that has a reward so far (``learn="at close"``) keeps that. Decisions whose ``window_of_reward`` has
+        closed need no call: every `ask` and `tell` sees to them first.
+        """
+        seconds = check_seconds("older_than", older_than)
         with self._lock:
-            value = None if reward is None else self._state.known.check(reward)
-            late = self._state.ledger.older_than(self._now() - seconds)
-            self._answer(dict.fromkeys(late, value))
+            state = self._ready()
+            value = None if reward is None else state.check_reward(reward)
+            pending = state.ledger.pending
+            late = [pending[number] for number in state.ledger.older_than(self._now() - seconds)]
+            self._answer(state, [(one, value if one.so_far is None else one.so_far) for one in late])
             return len(late)
+
+    def _count(self) -> None:
+        """Look whether a snapshot is due."""
+        if self._folder is not None and self._changes.log is not None:
+            self._folder.look(self._state, self._changes.log)
 
     # Arms.
 
-    def add_arm(self, arm: Hashable) -> None:
-        """Add an arm; a policy that looks at means pulls it first."""
+    def add_arm(self, arm: A, *, prior: Any = None) -> None:
+        """Add an arm; a policy that looks at means tries it first, unless it has a ``prior``.
+
+        That is what it starts from as if it had been seen: a pair of the mean and the number of rewards, or these and
+        their variance; or ``("like", another arm, number)``: that one's mean and variance, as so many rewards. Priors
+        are part of what the policy sees, never of the intervals.
+        """
         with self._lock:
-            state, name = self._state, _name(arm)
+            state, name = self._ready(), _name(arm)
             if name in state.index:
                 hint = "" if state.active[state.index[name]] else "; it is retired: restore_arm brings it back"
                 raise ValueError(f"arms must differ, got {name!r} again{hint}")
-            if self._log is not None:
-                check_arm_name("arm", name)
-            self._change_arms([*state.active_names(), name])
+            names = [*state.active_names(), name]
+            self._change_arms(names, [] if prior is None else [self._prior(names, name, prior)])
 
-    def retire_arm(self, arm: Hashable) -> None:
+    def replace_arm(self, arm: A, by: A, *, prior: Any = None) -> None:
+        """Retire an arm and add the one that comes in its place, at once: a new version starts with nothing known."""
+        with self._lock:
+            state, name = self._ready(), _name(by)
+            old = state.arm_number("arm", arm)
+            if name in state.index:
+                raise ValueError(f"by must be a new arm, got {name!r}")
+            names = [name if one == state.names[old] else one for one in state.active_names()]
+            if name not in names:
+                raise ValueError(f"arm must be one that is not retired, got {arm!r}")
+            self._change_arms(names, [] if prior is None else [self._prior(names, name, prior)])
+
+    def _prior(self, names: Sequence[Hashable], arm: Hashable, prior: Any) -> tuple[Hashable, float, float, float]:
+        """A prior as name, mean, number and variance of rewards."""
+        state = self._state
+        if arm not in names:
+            raise ValueError(f"prior must be for some of the arms, got {arm!r}")
+        if isinstance(prior, Sequence) and len(prior) == 3 and prior[0] == "like":
+            other, pulls = state.arm_number("prior", prior[1]), prior[2]
+            counts, means, spreads = state.lifetime()
+            if not counts[other]:
+                raise ValueError(f"prior must be like an arm that has rewards, got {prior[1]!r}")
+            mean, variance = means.item(other), spreads.item(other) / counts.item(other)
+        elif isinstance(prior, Sequence) and not isinstance(prior, str) and len(prior) in (2, 3):
+            mean, pulls, variance = [*prior, 0.0][:3]
+        else:
+            raise ValueError(f"prior must be a mean and a number of rewards, or ('like', arm, number), got {prior!r}")
+        numbers = state.check_reward(mean), check_number("prior", pulls), check_number("prior", variance)
+        if numbers[1] <= 0 or numbers[2] < 0:
+            raise ValueError(f"prior must have a positive number of rewards, and no negative variance, got {prior!r}")
+        return arm, *numbers
+
+    def retire_arm(self, arm: A) -> None:
         """Choose an arm no more; what is pending for it is still learned."""
         with self._lock:
-            self._set_active(self._state.arm_number("arm", arm), False)
+            state = self._ready()
+            self._set_active(state, state.arm_number("arm", arm), False)
 
-    def restore_arm(self, arm: Hashable) -> None:
+    def restore_arm(self, arm: A) -> None:
         """Choose a retired arm again, with what is known of it still."""
         with self._lock:
-            self._set_active(self._state.arm_number("arm", arm), True)
+            state = self._ready()
+            self._set_active(state, state.arm_number("arm", arm), True)
 
-    def _set_active(self, arm: int, active: bool) -> None:
-        names, flags = self._state.names, self._state.active.copy()
+    def _set_active(self, state: State, arm: int, active: bool) -> None:
+        flags = state.active.copy()
         if flags[arm] != active:
             flags[arm] = active
-            self._change_arms([name for name, flag in zip(names, flags, strict=True) if flag])
+            self._change_arms([name for name, flag in zip(state.names, flags, strict=True) if flag])
 
-    def _change_arms(self, names: Sequence[Hashable]) -> None:
+    def _change_arms(self, names: Sequence[Hashable], priors: Sequence[tuple[Any, ...]] = ()) -> None:
         """Let these arms be chosen and no others, and say so in the log."""
-        self._state.check_floor(len(names))
-        if self._log is not None:
-            self._log.write([{"event": "arms", "arms": names, "time": self._now()}])
-        self._state.set_arms(names)
+        state = self._state
+        state.check_floor(len(names))
+        if self._changes.log is not None:
+            for name in names:
+                check_arm_name("arm", name)
+        if priors:
+            state.known.check_prior()
+
+        def events() -> list[Event]:
+            extra = {"prior": {"rows": [list(row) for row in priors]}} if priors else {}
+            return [{"event": "arms", "arms": names, "time": self._now()} | extra]
+
+        self._changes.make(state.before_arms(), [(state.set_arms, names, priors)], events)
+        self._count()
 
     # What it knows.
 
-    def probabilities(self, *, among: Iterable[Hashable] | None = None) -> dict[Hashable, float]:
+    def probabilities(self, *, among: Iterable[A] | None = None) -> dict[A, float]:
         """The probability of every arm in the next decision."""
         with self._lock:
-            law = self._state.law(None if among is None else self._state.chosen(among))
-            names = self._state.names
+            state = self._ready()
+            law = state.law(None if among is None else state.chosen(among))
+            names: list[Any] = state.names
             return {names[i]: p for i, p in zip(law.members.tolist(), law.chance.tolist(), strict=True)}
 
-    def table(self) -> list[dict[str, Any]]:
-        """For every arm: pulls, estimate, a 95% interval of the mean, share of pulls, probability now, what is pending.
+    def difference(self, arm: A, other: A, *, confidence: float = 0.95) -> Difference:
+        """By how much the mean of ``arm`` is above that of ``other``: an interval that holds at any time.
 
-        The interval is about the plain mean, by the normal law. Where a policy chose what to look at it is a guide, not
-        a guarantee; `evaluate` has intervals that hold.
+        One may look after every reward and stop when one likes; that the bandit chose what to pull does not matter. The
+        bandit's ``reward_range`` makes the interval hold for any number of rewards; without it is asymptotic, and says
+        so. `rightarm.inference` has the same for statistics from elsewhere.
+
+        >>> import rightarm as ra
+        >>> bandit = ra.Bandit(["blue", "red"], ra.UCB(C=0.5))
+        >>> print(bandit.difference("blue", "red"))
+        cannot tell yet: without a reward_range an arm needs 30 rewards that are not all equal
         """
         with self._lock:
-            return summary.table(self._state)
+            return answers.difference(self._ready(), arm, other, confidence)
+
+    def best(self, *, confidence: float = 0.95, tolerance: float = 0.0) -> Best:
+        """Which arms can still be the best, which one to choose, and what choosing it for good can cost; at any time.
+
+        ``stop`` says whether that is ``tolerance`` per decision at most. Retired arms are left out.
+        """
+        with self._lock:
+            return answers.best(self._ready(), confidence, tolerance)
+
+    def table(self) -> list[dict[str, Any]]:
+        """For every arm: pulls, estimate, mean of all rewards with a 95% interval, share, probability now, pending.
+
+        The interval, from ``low`` to ``high``, holds at any time, as `difference` says; ``kind`` says what it rests on.
+        It is about all rewards that were learned, also where the policy forgets some.
+        """
+        with self._lock:
+            return summary.table(self._ready())
 
     def summary(self) -> polars.DataFrame:
         """`table` as a Polars frame."""
@@ -368,7 +655,7 @@ class Bandit:
 
     def __str__(self) -> str:
         with self._lock:
-            return summary.as_text(self._state)
+            return summary.as_text(self._ready())
 
     def __repr__(self) -> str:
         return f"<Bandit: {self.policy}, {len(self._state.names)} arms, {self._state.known.told:,} rewards>"
@@ -382,7 +669,7 @@ class Bandit:
             rows, heading = self.table(), summary.heading(self._state)
         return summary.draw_arms(rows, Path(path), heading if title is None else title)
 
-    # Its whole state as text.
+    # Its whole state, as text and as files.
 
     def __reduce__(self) -> Any:
         raise TypeError(
@@ -400,7 +687,13 @@ class Bandit:
         (True, True, True)
         """
         with self._lock:
-            return saved.to_json(self._state, None if self._log is None else self._log.events)
+            return saved.to_json(self._ready(), self._changes.log)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write `to_json` to one file, wholly or not at all."""
+        target = Path(path)
+        write_whole(target, self.to_json().encode())
+        return target
 
     @classmethod
     def from_json(
@@ -411,7 +704,7 @@ class Bandit:
         change_policy: bool = False,
         log: Log | None = None,
         clock: Callable[[], float] = time.time,
-    ) -> Bandit:
+    ) -> Bandit[Any]:
         """The bandit that `to_json` described; it goes on as the original would have.
 
         - ``policy``: found by its name if its module is imported already, else it must be given: text from elsewhere
@@ -419,32 +712,135 @@ class Bandit:
         - ``change_policy``: go on with ``policy`` instead of the one that there was, and with what was learned so far;
           what does not carry over is refused. The log has this as an event.
         - ``log``: with the same log as before, what happened since the text was made is learned from there, to the last
-          event: decisions, rewards, arms, other policies. A new log begins with what is pending.
+          event: decisions, rewards, arms, other policies. A new log begins with what is pending; the log of another
+          bandit is refused.
 
         >>> import rightarm as ra
         >>> bandit = ra.Bandit(["a", "b"], ra.BoltzmannGumbel(C=0.5), seed=7)
         >>> ra.Bandit.from_json(bandit.to_json(), policy=ra.BoltzmannGumbel(C=0.07), change_policy=True).policy
         BoltzmannGumbel(C=0.07, location=0.5772156649015329)
         """
-        if policy is not None and not isinstance(policy, Policy):
-            raise ValueError(f"policy must be a policy such as UCB(C=0.5), got {policy!r}")
-        if change_policy and policy is None:
-            raise TypeError("change_policy needs the policy to change to, got policy=None")
-        state, events, specification = saved.from_json(text, policy)
+        _check_policy(policy, change_policy)
+        state, place, specification = saved.from_json(text, policy)
+        if log is None:
+            state.ledger.skip_ids()
+        with contextlib.nullcontext() if log is None else _opened(log) as writer:
+            return cls._come_back(state, writer, place, specification, policy, change_policy, clock)
+
+    @classmethod
+    def from_log(
+        cls,
+        log: Log,
+        policy: Policy | None = None,
+        *,
+        change_policy: bool = False,
+        clock: Callable[[], float] = time.time,
+        **settings: Any,
+    ) -> Bandit[Any]:
+        """The bandit that wrote a log, from the log alone; it goes on with it.
+
+        ``policy`` is needed if its module is not imported, or if rightarm 0.1.0 wrote the log, which does not say it;
+        for such a log ``settings`` are those of `Bandit` (``floor``, ``discount``, ``window``).
+        """
+        _check_policy(policy, change_policy)
+        with _opened(log) as writer:
+            state, specification = saved.from_log(writer, policy, settings)
+            return cls._come_back(
+                state, writer, saved.Place(writer.identity, 0), specification, policy, change_policy, clock
+            )
+
+    @classmethod
+    def _come_back(
+        cls,
+        state: State,
+        log: LogWriter | None,
+        place: saved.Place | None,
+        specification: saved.Specification,
+        policy: Policy | None,
+        change_policy: bool,
+        clock: Callable[[], float],
+    ) -> Bandit[Any]:
+        """A bandit with a state that was saved, and with what its log has since."""
         made = cls.__new__(cls)
         made._begin(state, clock)
-        with contextlib.nullcontext() if log is None else _opened(log) as writer:
-            new: list[Event] = []
-            if writer is not None:
-                made._write_to(writer, state.names)
-                changed, new = saved.read_on(writer, state, events, policy)
-                specification = changed or specification
-            if policy is not None:
-                new += saved.settle_policy(state, policy, specification, change_policy)
-            if writer is not None and new:
-                now = made._now()
-                writer.write([{"time": now} | event for event in new])
+        new: list[Event] = []
+        if log is not None:
+            changed, new = saved.read_on(log, state, place, policy)
+            made._write_to(log, state.names)
+            specification = changed or specification
+        if policy is not None:
+            new += saved.settle_policy(state, policy, specification, change_policy)
+        if log is not None and new:
+            now = made._now()
+            log.write([{"time": now} | event for event in new])
         return made
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        arms: Iterable[A] | None = None,
+        policy: Policy | None = None,
+        *,
+        change_policy: bool = False,
+        change_arms: bool = False,
+        every: int = 10_000,
+        sync: bool = False,
+        rotate: str | None = None,
+        clock: Callable[[], float] = time.time,
+        **settings: Any,
+    ) -> Bandit[A]:
+        """The bandit of a folder: made if it is not there, gone on with if it is, to the last event, after any crash.
+
+        The folder has a log, in which everything is before it counts, and a snapshot, which is written whole after
+        ``every`` so many events and by `close`. ``settings`` are the other options of `Bandit`.
+
+        - ``arms``, ``policy``, ``settings``: needed to make it (``policy`` and ``settings`` have defaults). Afterwards
+          they may be left out; what is given must be what there is. ``change_arms`` adds and retires arms so that there
+          are those given, ``change_policy`` changes the policy; both are events of the log.
+        - ``sync``: an event is on the disk, not only with the operating system, before it counts. ``rotate``: the log
+          goes on in a new file at a size such as "100MB", or every "day".
+
+        >>> import rightarm as ra, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> for _ in range(3):
+        ...     with ra.Bandit.open(folder.name + "/home.bandit", ["red", "blue"]) as bandit:
+        ...         _ = bandit.tell(bandit.ask(), 1.0)
+        >>> sum(row["pulls"] for row in bandit.table())
+        3.0
+        >>> folder.cleanup()
+        """
+        _check_policy(policy, change_policy)
+        folder = Folder(Path(path), check_count("every", every))
+        with folder.opened(sync, rotate) as log:
+            if not log.events:
+                if arms is None:
+                    raise ValueError(f"arms must be given to make a bandit: there is none in {path}")
+                made: Bandit[A] = cls(arms, policy, log=log, clock=clock, **settings)
+            else:
+                state, place, specification = folder.load(log, policy)
+                made = cls._come_back(state, log, place, specification, policy, change_policy, clock)
+                made._agree(settings, None if arms is None else _distinct(arms), change_arms)
+            made._folder = folder
+            folder.look(made._state, log)
+            return made
+
+    def _agree(self, settings: Mapping[str, Any], arms: list[Hashable] | None, change_arms: bool) -> None:
+        """Raise if a bandit that was there already has other settings or arms than those given."""
+        for name, value in settings.items():
+            saved.check_setting(self._state.settings, name, value)
+        if arms is None or set(arms) == set(active := self._state.active_names()):
+            return
+        if not change_arms:
+            raise ValueError(f"arms must be those of the bandit, {active}, got {arms}; change_arms=True changes them")
+        self._change_arms(arms)
+
+
+def _check_policy(policy: Policy | None, change_policy: bool) -> None:
+    if policy is not None and not isinstance(policy, Policy):
+        raise ValueError(f"policy must be a policy such as UCB(C=0.5), got {policy!r}")
+    if change_policy and policy is None:
+        raise TypeError("change_policy needs the policy to change to, got policy=None")
 
 
 @contextlib.contextmanager

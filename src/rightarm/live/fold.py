@@ -153,9 +153,9 @@ class State:
         """Take an event from a log; ``policy_from`` finds a policy by its specification."""
         match event["event"]:
             case "decision":
-                fields = [event.get(name) for name in Decision._fields]
+                decision = Decision(*(event.get(name) for name in Decision._fields))  # type: ignore[arg-type]
                 arm = self.arm_number("arm", event["arm"])
-                self.decided(Waiting(Decision(*fields), arm, event["time"], event.get("unit")))
+                self.decided(Waiting(decision, arm, event["time"], event.get("unit")))
                 self.version = max(self.version, event["version"])
             case "reward" if event.get("part"):
                 self.noted(self._pending(event["id"]), self.check_reward(event["reward"]))
@@ -163,9 +163,8 @@ class State:
                 value = self.check_reward(event["reward"]) if "reward" in event else None
                 self.answered(self._pending(event["id"]), value)
             case "expiry":
-                for number in event["ids"]:
-                    waiting = self._pending(number)
-                    self.answered(waiting, event.get("reward") if waiting.so_far is None else waiting.so_far)
+                for waiting in map(self._pending, event["ids"]):
+                    self.answered(waiting, event.get("reward", waiting.so_far))
             case "correction":
                 before = self.ledger.answered.get(event["id"])
                 if before is not None:  # else it was answered too long ago to be remembered
@@ -182,7 +181,7 @@ class State:
             raise ValueError(f"log must be that of this bandit, got the answer of decision {number}")
         return self.ledger.pending[number]
 
-    # What an interrupt breaks off is begun anew. Each of these gives a function that puts things back; it may be repeated.
+    # What an interrupt breaks off is begun anew. Each gives a function that puts things back, and may be repeated.
 
     def before_decisions(self) -> Callable[[], None]:
         """Put back what `decided` changes, but for the ledger, where repeating changes nothing."""
@@ -202,6 +201,16 @@ class State:
             known.put_back(image)
 
         return put_back
+
+    def before_correction(self, rewards: int) -> Callable[[], None]:
+        """Put back what `corrected` changes, but for the ledger."""
+        put_back, known, recent = self.before_rewards(None, rewards), self.known, self.known.recent.copy()
+
+        def put_all_back() -> None:
+            put_back()
+            known.recent = recent.copy()
+
+        return put_all_back
 
     def before_arms(self) -> Callable[[], None]:
         """Put back what `set_arms` and `set_policy` change."""
@@ -241,7 +250,7 @@ class State:
         floor, holdout = self.settings.floor, self.settings.holdout
         if floor * arms > 1 - holdout + 1e-12:
             rest = f" beside a holdout of {holdout:g}" if holdout else ""
-            raise ValueError(f"floor must be at most {'1' if not holdout else f'{1 - holdout:g}'}/{arms} for {arms} arms{rest}, got {floor}")
+            raise ValueError(f"floor must be at most {1 - holdout:g}/{arms} for {arms} arms{rest}, got {floor}")
 
     def chosen(self, among: Iterable[Hashable]) -> I64:
         """The numbers of some arms that can be chosen."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -13,6 +14,7 @@ from rightarm.live.arms import check_reward
 from rightarm.logs.events import check_propensity
 from rightarm.types import I64
 
+SKIPPED_BITS = 36  # of ids, by chance: a bandit can come back some 10,000 times before ids reach 2^53
 REMEMBERED = 100_000  # answered decisions whose reward is remembered, to notice or to correct what is told again
 
 A = TypeVar("A", bound=Hashable)
@@ -44,7 +46,7 @@ class Decision(NamedTuple, Generic[A]):
 
 
 class Waiting(NamedTuple):
-    """A decision that waits for its reward: the number of its arm, when it was made, for whom, and its reward so far."""
+    """A decision that waits for its reward: its arm's number, when and for whom it was made, its reward so far."""
 
     decision: Decision[Any]
     arm: int
@@ -117,6 +119,11 @@ class Ledger:
     def older_than(self, time: float) -> list[int]:
         """The pending decisions that were made before ``time``."""
         return [number for number, waiting in self.pending.items() if waiting.time < time]
+
+    def skip_ids(self) -> None:
+        """Leave out some ids, unless a seed decides them: another copy of this bandit may have used the next ones."""
+        if self.first != 1:
+            self.next_id += secrets.randbits(SKIPPED_BITS)
 
     # Questions about decisions that users name.
 
@@ -209,9 +216,7 @@ def _from_list(row: Sequence[Any], names: Sequence[Any]) -> Waiting:
         raise ValueError(f"group must be 'holdout' or nothing, got {group!r}")
     decision = Decision(check_count("id", number, least=0), names[index], chance, *counts, group)
     unit = None if unit is None else check_unit(unit)
-    return Waiting(
-        decision, index, check_number("time", time), unit, None if so_far is None else check_reward(so_far)
-    )
+    return Waiting(decision, index, check_number("time", time), unit, None if so_far is None else check_reward(so_far))
 
 
 def _answer_from(row: Sequence[Any], arms: int) -> Answer:

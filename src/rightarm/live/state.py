@@ -2,51 +2,57 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
-import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from functools import partial
-from typing import Any
-
-import numpy as np
+from typing import Any, NamedTuple
 
 from rightarm.formula import check_count, difference, from_specification, present
-from rightarm.live.fold import State, check_floor
+from rightarm.live.draws import Draws
+from rightarm.live.fold import State
+from rightarm.live.names import name_from, plain_name
+from rightarm.live.settings import Settings
 from rightarm.logs.events import Event
 from rightarm.logs.writer import LogWriter
 from rightarm.scores.policy import Policy
 
-FORMAT, FORMAT_VERSION = "rightarm bandit", 1
+FORMAT, FORMAT_VERSION = "rightarm bandit", 2
+READABLE = (1, 2)  # 0.1.0 wrote the first
+LEDGER = ("first_id", "next_id", "pending", "answered", "units")
 
 Specification = Mapping[str, Any]
 
 
-def to_json(state: State, events: int | None) -> str:
+class Place(NamedTuple):
+    """Up to where a log is part of a state."""
+
+    log: str | None
+    """The identity of the log; None if rightarm 0.1.0 began it."""
+    events: int
+
+
+def to_json(state: State, log: LogWriter | None) -> str:
     """A state as text, with the number of events in the log that are part of it."""
-    known, ledger = state.known, state.ledger
     plain = {
         "format": FORMAT,
         "version": FORMAT_VERSION,
-        "policy": known.policy.specification(),
-        "floor": state.floor,
-        "discount": known.discount,
-        "window": known.window,
+        "policy": state.known.policy.specification(),
+        **state.settings.as_json(),
         "arms": [plain_name(name) for name in state.names],
         "active": state.active,
         "state": state.version,
-        "next_id": ledger.next_id,
-        "last": ledger.last,
-        "events": events,
-        "statistics": known.to_json(),
-        "pending": ledger.pending_as_json(),
-        "answered": ledger.answered_as_json(),
-        "random": state.random.bit_generator.state,
+        **state.ledger.as_json(),
+        "log": None if log is None else log.identity,
+        "events": None if log is None else log.events,
+        "statistics": state.known.to_json(),
+        "random": state.draws.state(),
     }
     return json.dumps(plain, allow_nan=False)
 
 
-def from_json(text: str | bytes, given: Policy | None) -> tuple[State, int | None, Specification]:
-    """The state that a text describes, how many events of its log are part of it, and the policy that it names.
+def from_json(text: str | bytes, given: Policy | None) -> tuple[State, Place | None, Specification]:
+    """The state that a text describes, what of its log is part of it, and the policy that it names.
 
     That policy is ``given``, or found by its name. If it is gone, ``given`` stands in for it where that makes no
     difference to the statistics.
@@ -55,13 +61,15 @@ def from_json(text: str | bytes, given: Policy | None) -> tuple[State, int | Non
         plain = json.loads(text)
         if not isinstance(plain, dict) or plain.get("format") != FORMAT:
             raise ValueError(f"this is not the state of a bandit: format must be {FORMAT!r}")
-        if plain.get("version") != FORMAT_VERSION:
-            raise ValueError(f"version must be {FORMAT_VERSION}, got {plain.get('version')!r}")
+        if plain.get("version") not in READABLE:
+            raise ValueError(f"version must be at most {FORMAT_VERSION}, got {plain.get('version')!r}")
         state = _restored(plain, given)
-        events = None if plain["events"] is None else check_count("events", plain["events"], least=0)
+        place = None
+        if plain["events"] is not None:
+            place = Place(plain.get("log"), check_count("events", plain["events"], least=0))
     except (KeyError, TypeError, AttributeError, IndexError, OverflowError, RecursionError) as error:
         raise ValueError(f"this is not the state of a bandit: {type(error).__name__}: {error}") from None
-    return state, events, plain["policy"]
+    return state, place, plain["policy"]
 
 
 def _restored(plain: dict[str, Any], given: Policy | None) -> State:
@@ -69,19 +77,66 @@ def _restored(plain: dict[str, Any], given: Policy | None) -> State:
     names = [name_from(name) for name in listed("arms", plain["arms"])]
     if not names or len(set(names)) < len(names):
         raise ValueError(f"arms must be different names, at least one, got {names!r:.200}")
-    state = State(policy, np.random.default_rng(0), discount=plain["discount"], window=plain["window"])
+    state = State(policy, Draws(plain["random"]), Settings.from_json(plain))
+    state.ledger.restore(names, {name: value for name, value in plain.items() if name in LEDGER})
     state.set_arms(names)
     state.known.restore(plain["statistics"])
     state.active = [flag(active) for active in listed("active", plain["active"])]
     if len(state.active) != len(names):
         raise ValueError(f"active must have one value for each of {len(names)} arms, got {len(state.active)}")
-    state.floor = check_floor(plain["floor"])
     state.check_floor(sum(state.active))
-    lists = {name: listed(name, plain[name]) for name in ("last", "pending", "answered")}
-    state.ledger.restore(names, plain["next_id"], **lists)
-    state.random.bit_generator.state = plain["random"]
+    state.ledger.recount(len(names))
     state.version = check_count("state", plain["state"], least=0)
     return state
+
+
+# Settings.
+
+
+def as_settings(state: State) -> dict[str, Any]:
+    """What a log must say at its beginning so that `from_log` can make the bandit again."""
+    random = state.draws.state()
+    numbers = {name: str(value) for name, value in random["state"].items()}  # 128 bits: more than JSON's readers take
+    return {
+        **state.settings.as_json(),
+        "policy": state.known.policy.specification(),
+        "random": random | {"state": numbers},
+        "first_id": state.ledger.first,
+    }
+
+
+def check_setting(settings: Settings, name: str, value: Any) -> None:
+    """Raise if a setting that is given for a bandit that is there already is not the one that it has."""
+    if name in ("seed", "prior"):
+        return  # what it began with
+    if name not in Settings.__dataclass_fields__:
+        raise TypeError(f"unexpected option {name!r}")
+    if dataclasses.replace(settings, **{name: value}) != settings:
+        raise ValueError(f"{name} must be that of the bandit, {getattr(settings, name)!r}, got {value!r}")
+
+
+def from_log(log: LogWriter, given: Policy | None, settings: Mapping[str, Any]) -> tuple[State, Specification]:
+    """The state with which the bandit of a log began, before its arms were named, and its policy."""
+    first = next(log.since(0), None)
+    if first is None or first["event"] != "settings":
+        if given is None:
+            raise ValueError(f"policy must be given: the log {log.path} does not say how its bandit was set up")
+        return State(given, Draws.seeded(None), Settings(**settings)), given.specification()
+    try:
+        plain = first["settings"]
+        random = plain["random"]
+        numbers = {name: int(value) for name, value in random["state"].items()}
+        state = State(
+            _policy_of(plain["policy"], given),
+            Draws(random | {"state": numbers}),
+            Settings.from_json(plain),
+            check_count("first_id", plain["first_id"]),
+        )
+    except (KeyError, TypeError, AttributeError, OverflowError) as error:
+        raise ValueError(f"{log.path}: the settings are not those of a bandit: {error}") from None
+    for name, value in settings.items():
+        check_setting(state.settings, name, value)
+    return state, plain["policy"]
 
 
 # Parts of a state.
@@ -99,26 +154,6 @@ def flag(value: Any) -> bool:
     if not isinstance(value, bool):
         raise ValueError(f"active must be true or false, got {value!r}")
     return value
-
-
-def plain_name(name: Hashable) -> Any:
-    """An arm's name as JSON has it; a tuple is told from a list."""
-    if isinstance(name, tuple):
-        return {"tuple": [plain_name(part) for part in name]}
-    if name is None or isinstance(name, str | int | float | bool):
-        return name
-    raise TypeError(f"to_json keeps arms that are text, numbers or tuples of them, got {name!r}")
-
-
-def name_from(plain: Any) -> Hashable:
-    """An arm's name, from what JSON has for it."""
-    if isinstance(plain, dict):
-        return tuple(name_from(part) for part in plain["tuple"])
-    if isinstance(plain, float) and not math.isfinite(plain):
-        raise ValueError(f"arms must be finite if they are numbers, got {plain}")
-    if plain is None or isinstance(plain, str | int | float | bool):
-        return plain
-    raise ValueError(f"arms must be text, numbers or tuples of them, got {plain!r}")
 
 
 # Policies.
@@ -172,31 +207,46 @@ def _policy_of(specification: Specification, given: Policy | None) -> Policy:
 
 
 def read_on(
-    log: LogWriter, state: State, events: int | None, given: Policy | None
+    log: LogWriter, state: State, place: Place | None, given: Policy | None
 ) -> tuple[Specification | None, list[Event]]:
     """Take the events of a log that are not part of a state yet.
 
-    ``events`` is how many are part of it, or None if it had no log. A policy is found by its specification, or is
+    ``place`` says up to where they are, None if the bandit had no log. A policy is found by its specification, or is
     ``given``. Returns the policy that the log changed to, if it did, and the events that it still lacks: a new log
-    those of pending decisions, and any log that does not know the present arms these.
+    those of pending decisions, and one that does not know the present arms these.
     """
-    pending = state.ledger.pending
-    if log.events and events is None and pending:
-        raise ValueError(f"log must be a new one: this bandit has pending decisions and had no log, got {log.path}")
-    if log.events and events is not None and events > log.events:
-        raise ValueError(f"log must be new or have the {events} events of before, got {log.events} in {log.path}")
-    lacking = [] if log.events else [waiting.as_event() for waiting in pending.values()]
-    arms, specification = None, None
-    for place, event in enumerate(log):
-        if event["event"] == "arms":
-            arms = event["arms"]
-        if events is not None and place >= events:
-            state.apply(event, lambda after: policy_from(after, given))
-            specification = event["after"] if event["event"] == "policy" else specification
+    if not log.events:
+        return None, _beginning(state)
+    _check_same_log(log, place)
+    assert place is not None
+    specification, known = None, dict[str, Any]()
+    for event in log.since(place.events):
+        state.apply(event, lambda after: policy_from(after, given))
+        specification = event["after"] if event["event"] == "policy" else specification
+    state.recount()
     active = state.active_names()
-    if arms != active:  # a new log, one of another program, or a change that 0.1.0 had yet to write
-        lacking.append({"event": "arms", "arms": active})
-    return specification, lacking
+    if log.identity is None:  # 0.1.0 wrote a change of arms with the next decision only
+        known = next((event for event in reversed(list(log.since(0))) if event["event"] == "arms"), known)
+        if known.get("arms") != active:
+            return specification, [{"event": "arms", "arms": active}]
+    return specification, []
+
+
+def _beginning(state: State) -> list[Event]:
+    """What a new log of a bandit that is not new begins with."""
+    waiting = [one.as_event() for one in state.ledger.pending.values()]
+    settings = {"event": "settings", "settings": as_settings(state)}
+    return [settings, {"event": "arms", "arms": state.active_names()}, *waiting]
+
+
+def _check_same_log(log: LogWriter, place: Place | None) -> None:
+    """Raise if a log is not the one that a saved bandit wrote."""
+    if place is None:
+        raise ValueError(f"log must be a new one: this bandit had none, got {log.path} with {log.events:,} events")
+    if place.log != log.identity:
+        raise ValueError(f"log must be that of this bandit, {place.log}, or a new one, got {log.path}, {log.identity}")
+    if place.events > log.events:
+        raise ValueError(f"log must have the {place.events} events of before, got {log.events} in {log.path}")
 
 
 def settle_policy(state: State, policy: Policy, specification: Specification, change: bool) -> list[Event]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Hashable
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 
 from rightarm import text
 from rightarm.extras import needed_for
+from rightarm.live import answers
 from rightarm.live.fold import State
 from rightarm.scores.live import MEAN, PULLS
 from rightarm.text import number, wrapped
@@ -26,18 +28,21 @@ def table(state: State) -> list[dict[str, Any]]:
     if any(state.active):
         law = state.law()
         now = dict(zip(law.members.tolist(), law.chance.tolist(), strict=True))
-    pulls, estimates = known.row(PULLS).tolist(), known.row(MEAN).tolist()
-    means, halves = known.means().tolist(), known.half_widths().tolist()
+    pulls, estimates = known.row(PULLS).tolist(), state.unscaled(known.row(MEAN)).tolist()
+    found, means = answers.means(state), state.lifetime()[1].tolist()
+    lows, highs = found.lows.tolist(), found.highs.tolist()
     return [
         {
             "arm": name,
             "pulls": pulls[i],
             "estimate": estimates[i] if pulls[i] else None,
-            "low": means[i] - halves[i] if halves[i] < np.inf else None,
-            "high": means[i] + halves[i] if halves[i] < np.inf else None,
+            "mean": means[i] if known.told and pulls[i] else None,
+            "low": None if math.isnan(lows[i]) else lows[i],
+            "high": None if math.isnan(highs[i]) else highs[i],
+            "kind": None if math.isnan(lows[i]) else found.kind,
             "share": pulls[i] / known.total if known.total else 0.0,
             "probability": now.get(i, 0.0),
-            "pending": state.ledger.waiting[i],
+            "pending": state.ledger.waiting.item(i),
             "retired": not state.active[i],
         }
         for i, name in enumerate(state.names)

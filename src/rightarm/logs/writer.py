@@ -279,6 +279,13 @@ class LogWriter:
         if not self._held.files:
             raise ValueError(f"the log {self.path} is closed")
 
+    def flush(self) -> None:
+        """Have everything that was written on the disk."""
+        with self._threads:
+            self._settle()
+            self._check_open()
+            os.fsync(self._end.file)
+
     def close(self) -> None:
         """Hand everything to the disk and let the next writer in."""
         if os.getpid() != self._process:

@@ -1,0 +1,168 @@
+"""`sample_ratio`: whether the arms of a log came as often as the propensities beside them say."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rightarm.evaluation.common import as_text
+from rightarm.inference.confidence import check_confidence
+from rightarm.inference.sample_ratio import (
+    AGAIN,
+    ALL,
+    BLOCK,
+    LESS,
+    MORE,
+    TURNS,
+    Draws,
+    Gambler,
+    gamblers,
+    repeated_block,
+)
+from rightarm.logs.events import check_propensity
+from rightarm.logs.reader import read_log
+from rightarm.text import counted, number
+
+SENTENCES = {
+    MORE: "{arm} came more often than its propensities say",
+    LESS: "{arm} came less often than its propensities say",
+    AGAIN: "an arm is followed by itself more often than by chance: a stale cache, or rows written twice?",
+    TURNS: "an arm is followed by itself less often than by chance: are arms shown in turn?",
+    ALL: "the propensities are smaller than those of a choice among so many arms can be",
+}
+MOST = 5  # sentences
+
+
+@dataclass(frozen=True)
+class SampleRatio:
+    """Whether the arms of a log came as their propensities say; `sample_ratio` makes it."""
+
+    rows: int
+    """The decisions looked at."""
+    e_value: float
+    """The largest capital that somebody who bets against the propensities has had; 1 at the beginning."""
+    p_value: float
+    """Its inverse, at most 1: valid although one looked after every row."""
+    confidence: float
+    row: int | None
+    """The row, counted from 1, at which the alarm came, if it did."""
+    arms: tuple[Any, ...]
+    """The arms that came too often or too seldom."""
+    findings: tuple[str, ...]
+    """What is wrong, in words; empty if nothing is."""
+
+    @property
+    def alarm(self) -> bool:
+        """Whether arms and propensities do not fit, or rows are there twice."""
+        return bool(self.findings)
+
+    def __str__(self) -> str:
+        verdict = "arms and propensities do not fit" if self.alarm else "arms came as their propensities say"
+        pairs = {
+            "rows": f"{self.rows:,}",
+            "p-value, at any time": number(self.p_value),
+            "alarm below": number(1 - self.confidence),
+            **({} if self.row is None else {"alarm since row": f"{self.row:,}"}),
+        }
+        return as_text(verdict, pairs, self.findings)
+
+
+def sample_ratio(log: Any, *, arms: Iterable[Any] | None = None, confidence: float = 0.99) -> SampleRatio:
+    """Check that the arms of a log came as often as their propensities say, and that no row is there twice.
+
+    Where they do not fit, a client shows other arms than the bandit chose, or a cache shows one choice to many, or
+    rows were lost or written twice: then no estimate from the log can be trusted. An alarm is false with probability
+    1 − ``confidence`` at most (and one in a million), however often one looks while the log grows.
+
+    - ``log``: a path, a frame such as `read_log` gives, or a mapping of columns ``arm``, ``propensity`` and, if known,
+      ``among``, the arms that each row could choose, and ``id``. All decisions count, also those without a reward.
+    - ``arms``: all arms, if the log does not show them all.
+
+    `rightarm.inference.sample_ratio` has the method and references.
+
+    >>> fair = {"arm": ["a", "b", "b", "a", "a", "b"] * 5, "propensity": [0.5] * 30}
+    >>> sample_ratio(fair).alarm
+    False
+    >>> sample_ratio({"arm": ["a"] * 10 + ["b"] * 20, "propensity": [0.5] * 30}).findings
+    ('an arm is followed by itself more often than by chance: a stale cache, or rows written twice?',)
+    """
+    level = -math.log(1 - check_confidence(confidence))
+    columns = read_log(log) if isinstance(log, str | os.PathLike) else log
+    names, draws = draws_of(columns, arms)
+    looks, players = gamblers(draws)
+    together = np.logaddexp.reduce([player.capital for player in players], axis=0)
+    most = max(0.0, float(together.max(initial=-math.inf)))
+    row = None if most < level else int(looks[np.argmax(together >= level)]) + 1
+    guilty = [] if row is None else _guilty(players, level)
+    findings = [SENTENCES[one.bet].format(arm=None if one.arm is None else names[one.arm]) for one in guilty[:MOST]]
+    return SampleRatio(
+        rows=draws.arms.size,
+        e_value=math.exp(min(most, 700.0)),
+        p_value=math.exp(-most),
+        confidence=confidence,
+        row=row,
+        arms=tuple(dict.fromkeys(names[one.arm] for one in guilty if one.arm is not None)),
+        findings=(*findings, *_twice(columns, draws)),
+    )
+
+
+def _guilty(players: list[Gambler], level: float) -> list[Gambler]:
+    """Those whose capital would have raised the alarm alone, the richest first; or the richest one."""
+    ranked = sorted(players, key=lambda player: -float(player.capital.max()))
+    return [player for player in ranked if player.capital.max() >= level] or ranked[:1]
+
+
+def draws_of(columns: Any, arms: Iterable[Any] | None) -> tuple[list[Any], Draws]:
+    """The names of all arms, and the rows of a log by their numbers, checked."""
+    chosen, propensities = plain(columns["arm"]), plain(columns["propensity"])
+    for i, p in enumerate(propensities):
+        if not (type(p) is float and 0 < p <= 1):
+            check_propensity(f"propensity of row {i + 1}", p)
+    among = plain(columns["among"]) if "among" in columns else [None] * len(chosen)
+    if not len(chosen) == len(propensities) == len(among):
+        raise ValueError(
+            f"the columns of a log must be of one length, got {sorted({len(chosen), len(propensities), len(among)})}"
+        )
+    sets: dict[Any, int] = {}
+    codes = [sets.setdefault(None if row is None else tuple(row), len(sets)) for row in among]
+    found = dict.fromkeys([*(arms or ()), *(arm for row in sets for arm in row or ()), *chosen])
+    names, place = list(found), {name: i for i, name in enumerate(found)}
+    members = np.zeros((max(len(sets), 1), len(names)), dtype=bool)
+    for row, code in sets.items():
+        members[code, slice(None) if row is None else [place[arm] for arm in row]] = True
+    numbers = np.array([place[arm] for arm in chosen], dtype=np.int64)
+    draws = Draws(numbers, np.array(propensities, dtype=float), np.array(codes, dtype=np.int64), members)
+    outside = np.flatnonzero(~members[draws.sets, numbers]) if numbers.size else numbers
+    if outside.size:
+        raise ValueError(
+            f"among must have the arm {chosen[outside[0]]!r} of row {outside[0] + 1}, got {among[outside[0]]}"
+        )
+    return names, draws
+
+
+def plain(column: Any) -> list[Any]:
+    """A column of a frame, an array or a list, as plain values."""
+    for name in ("to_list", "tolist"):
+        if hasattr(column, name):
+            return list(getattr(column, name)())
+    return list(column)
+
+
+def _twice(columns: Any, draws: Draws) -> list[str]:
+    """Sentences about rows that are there twice."""
+    found = []
+    if "id" in columns:
+        double = [number for number, times in Counter(plain(columns["id"])).items() if times > 1]
+        if double:
+            found.append(f"{counted(len(double), 'id')} came more than once, the first is {double[0]}")
+    blocks = repeated_block(draws)
+    if blocks is not None:
+        rows = [f"{place + 1:,} to {place + BLOCK:,}" for place in blocks]
+        found.append(f"rows {rows[1]} repeat rows {rows[0]}, arm for arm with the same propensities")
+    return found

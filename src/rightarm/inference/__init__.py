@@ -1,0 +1,6 @@
+"""What the rewards of arms prove, at any time and whatever chose the arms: intervals, differences, the best arm."""
+
+from rightarm.inference.comparisons import Best, Difference, best, difference, harm
+from rightarm.inference.sequences import Means, means
+
+__all__ = ["Best", "Difference", "Means", "best", "difference", "harm", "means"]

@@ -1,0 +1,193 @@
+"""Answers about several arms: which is better and by how much, which can be the best, what stopping now can cost."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rightarm.formula import check_number
+from rightarm.inference.confidence import check_confidence
+from rightarm.inference.sequences import IN_WORDS, Range, rewards_of
+from rightarm.text import number
+
+NAMED = 8  # arms that a sentence names; of more it says how many
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The difference of the means of two arms, ``arm`` minus ``other``; `difference` makes it."""
+
+    arm: Hashable
+    other: Hashable
+    estimate: float
+    """The difference of the means so far."""
+    low: float
+    """The lower end of its interval; −∞ where nothing can be said."""
+    high: float
+    confidence: float
+    kind: str
+    """``bounded`` or ``sub-Gaussian``, which hold for any number of rewards, or ``asymptotic``."""
+    lacking: str = ""
+    """Why there is no interval, if there is none."""
+
+    @property
+    def better(self) -> bool | None:
+        """Whether the first arm is the better one; None while that cannot be told."""
+        return True if self.low > 0 else False if self.high < 0 else None
+
+    def __str__(self) -> str:
+        if self.lacking:
+            return f"cannot tell yet: {self.lacking}"
+        sure = _sure(self.confidence, self.kind)
+        if self.better is None:
+            known = f"{self.arm} − {self.other} is between {number(self.low)} and {number(self.high)} ({sure})"
+            return f"cannot tell yet: {known}; {number(self.estimate)} by the means so far"
+        ends = (self.low, self.high) if self.better else (-self.high, -self.low)
+        word = "better" if self.better else "worse"
+        return f"{self.arm} is {word} than {self.other}: by {number(ends[0])} to {number(ends[1])} ({sure})"
+
+
+@dataclass(frozen=True)
+class Best:
+    """Which arms can still be the best, and what choosing one of them for good can cost; `best` makes it."""
+
+    leader: Hashable
+    """The arm that one can choose for good at the least risk."""
+    candidates: tuple[Hashable, ...]
+    """The arms that can still be the best one, the highest mean so far first."""
+    arms: int
+    cost: float
+    """A bound on what choosing the leader for good costs per decision: the best arm's mean minus the leader's."""
+    tolerance: float
+    confidence: float
+    kind: str
+    """``bounded`` or ``sub-Gaussian``, which hold for any number of rewards, or ``asymptotic``."""
+    lacking: str = ""
+    """Why some arms cannot be compared, if so."""
+
+    @property
+    def stop(self) -> bool:
+        """Whether choosing the leader for good costs at most the tolerance."""
+        return self.cost <= self.tolerance
+
+    def __str__(self) -> str:
+        sure, costs = _sure(self.confidence, self.kind), f"costs at most {number(self.cost)} per decision"
+        if self.arms == 1:
+            return f"{self.leader} is the only arm"
+        if len(self.candidates) == 1:
+            return f"{self.leader} is the best of {self.arms} arms ({sure}): one can stop"
+        if self.stop:
+            return f"one can stop with {self.leader}: it {costs}, and {number(self.tolerance)} is tolerated ({sure})"
+        if self.lacking:
+            return f"cannot tell yet: {self.lacking}"
+        few = len(self.candidates) <= NAMED
+        which = _either(self.candidates) if few else f"one of {len(self.candidates)} arms"
+        return f"cannot tell yet: the best of {self.arms} arms is {which}; stopping now with {self.leader} {costs} ({sure})"
+
+
+def _sure(confidence: float, kind: str) -> str:
+    return f"{100 * confidence:g}%, {IN_WORDS[kind]}"
+
+
+def _either(names: Sequence[Hashable]) -> str:
+    *others, last = map(str, names)
+    return f"{', '.join(others)} or {last}" if others else last
+
+
+def difference(
+    counts: ArrayLike,
+    means: ArrayLike,
+    spreads: ArrayLike,
+    reward_range: Range | None = None,
+    confidence: float = 0.95,
+    *,
+    sigma: float | None = None,
+    names: Sequence[Hashable] = ("the first", "the second"),
+) -> Difference:
+    """The difference of two arms' means, the first minus the second, with an interval that holds at any time.
+
+    Statistics and options are those of `means`, of two arms. Both arms' evidence is multiplied, which is narrower than
+    two intervals one against the other; `rightarm.inference.sequences` has the formulas.
+
+    >>> print(difference([20_000, 30_000], [0.05, 0.03], [950.0, 873.0], (0, 1), names=("blue", "red")))
+    blue is better than red: by 0.0123 to 0.02792 (95%, at any time)
+    """
+    rewards = rewards_of(counts, means, spreads, reward_range, sigma)
+    if rewards.counts.shape != (2,) or len(names) != 2:
+        raise ValueError(f"a difference is that of two arms, got statistics of {rewards.counts.size}")
+    above = rewards.gaps((1 - check_confidence(confidence)) / 2)
+    estimate = float(rewards.means[0] - rewards.means[1])
+    low, high = -float(above[1, 0]), float(above[0, 1])
+    return Difference(*names, estimate, low, high, confidence, rewards.kind, rewards.lacking())
+
+
+def best(
+    counts: ArrayLike,
+    means: ArrayLike,
+    spreads: ArrayLike,
+    reward_range: Range | None = None,
+    confidence: float = 0.95,
+    *,
+    tolerance: float = 0.0,
+    sigma: float | None = None,
+    names: Sequence[Hashable] | None = None,
+) -> Best:
+    """Which arms can be the best, which one to choose, and what that can cost; all of it holds at any time.
+
+    Statistics and options are those of `means`. Every pair of arms is compared with an error of (1 − confidence)/(K − 1):
+    whatever is said here is wrong only if one of the K − 1 comparisons of the true best arm with the others is.
+
+    >>> print(best([900, 50_000, 2_000], [0.010, 0.030, 0.012], [8.9, 1455.0, 23.7], (0, 1), names=["a", "b", "c"]))
+    b is the best of 3 arms (95%, at any time): one can stop
+    """
+    rewards, allowed = rewards_of(counts, means, spreads, reward_range, sigma), check_number("tolerance", tolerance)
+    arms = rewards.counts.size
+    labels = list(range(arms) if names is None else names)
+    if not arms or len(labels) != arms:
+        raise ValueError(f"names must be those of at least one arm, got {len(labels)} names of {arms} arms")
+    if allowed < 0:
+        raise ValueError(f"tolerance must not be negative, got {tolerance}")
+    above = rewards.gaps((1 - check_confidence(confidence)) / max(arms - 1, 1))
+    np.fill_diagonal(above, 0.0)
+    costs, order = above.max(axis=0), np.argsort(-rewards.means, kind="stable")
+    leader = min(order.tolist(), key=lambda i: float(costs[i]))
+    able = [i for i in order.tolist() if (above[i] >= 0).all()]
+    return Best(
+        labels[leader],
+        tuple(labels[i] for i in able),
+        arms,
+        float(costs[leader]),
+        allowed,
+        confidence,
+        rewards.kind,
+        rewards.lacking(),
+    )
+
+
+def harm(
+    counts: ArrayLike,
+    means: ArrayLike,
+    spreads: ArrayLike,
+    budget: float,
+    reward_range: Range | None = None,
+    confidence: float = 0.95,
+    *,
+    sigma: float | None = None,
+) -> bool:
+    """Whether an arm, the first of two, is worse than the second, the control, by more than ``budget``.
+
+    Statistics and options are those of `means`. However often one asks, the answer for an arm that is not worse by more
+    than the budget is ever True with probability 1 − confidence at most. It may be asked as seldom as one likes.
+
+    >>> harm([400, 9_000], [0.01, 0.05], [3.96, 427.5], 0.005, (0, 1)), harm([4, 90], [0.0, 0.05], [0, 4.3], 0.0, (0, 1))
+    (True, False)
+    """
+    rewards, allowed = rewards_of(counts, means, spreads, reward_range, sigma), check_number("budget", budget)
+    if rewards.counts.shape != (2,):
+        raise ValueError(f"harm is that of an arm against a control, got statistics of {rewards.counts.size}")
+    error = 1 - check_confidence(confidence)
+    apart = float(rewards.means[1] - rewards.means[0]) > allowed  # else no interval can be, and it costs nothing to ask
+    return apart and float(rewards.gaps(error)[0, 1]) < -allowed

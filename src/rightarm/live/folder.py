@@ -1,0 +1,62 @@
+"""The folder of a bandit: its log, and a snapshot of its state so that not all of the log has to be read again."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from rightarm.files import remove_leftovers, write_whole
+from rightarm.live import state as saved
+from rightarm.live.fold import State
+from rightarm.logs.writer import LogWriter
+from rightarm.scores.policy import Policy
+
+LOG, SNAPSHOT = "log.jsonl", "snapshot.json"
+
+
+class Folder:
+    """Where a bandit lives; a snapshot is due after ``every`` so many events."""
+
+    def __init__(self, path: Path, every: int) -> None:
+        self.path, self.every = path, every
+        self.saved = 0  # how many events the last snapshot has
+
+    @contextlib.contextmanager
+    def opened(self, sync: bool, rotate: str | None) -> Iterator[LogWriter]:
+        """The log, which is closed if what follows fails."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        log = LogWriter(self.path / LOG, sync=sync, rotate=rotate)
+        try:
+            remove_leftovers(self.path)
+            yield log
+        except BaseException:
+            log.close()
+            raise
+
+    def load(self, log: LogWriter, policy: Policy | None) -> tuple[State, saved.Place, saved.Specification]:
+        """The last snapshot, or without one the state with which the log began."""
+        snapshot = self.path / SNAPSHOT
+        if not snapshot.exists():
+            state, specification = saved.from_log(log, policy, {})
+            return state, saved.Place(log.identity, 0), specification
+        try:
+            state, place, specification = saved.from_json(snapshot.read_bytes(), policy)
+        except ValueError as error:
+            raise ValueError(f"{snapshot}: {error}; without this file all of the log is read") from None
+        if place is None:
+            raise ValueError(f"{snapshot} must be a snapshot with its log, got the state of a bandit that had none")
+        self.saved = place.events
+        return state, place, specification
+
+    def look(self, state: State, log: LogWriter) -> None:
+        """Write a snapshot if one is due."""
+        if log.events - self.saved >= self.every:
+            self.save(state, log)
+
+    def save(self, state: State, log: LogWriter) -> None:
+        """Write a snapshot; what it says of the log must be on the disk before it."""
+        log.flush()
+        events = log.events
+        write_whole(self.path / SNAPSHOT, saved.to_json(state, log).encode())
+        self.saved = events

@@ -1,0 +1,157 @@
+"""Intervals for means: against loops over the formula, and against what they promise."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import naive_sequences as naive
+from rightarm import inference
+from rightarm.inference.confidence import interval
+from rightarm.inference.sequences import FEWEST, RHO
+
+CASES = {
+    "half": (400, 0.5, 100.0),
+    "clicks": (1_000, 0.02, 19.6),
+    "no click": (85, 0.0, 0.0),
+    "always": (2, 1.0, 0.0),
+    "equal": (50, 0.3, 0.0),
+    "narrow": (3_000, 0.61, 1.2),
+    "revenue": (20_000, 0.004, 2.1),
+    "one": (1, 0.25, 0.0),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("confidence", [0.9, 0.999])
+def test_the_ends_are_where_the_capital_crosses(case: str, confidence: float) -> None:
+    arm = CASES[case]
+    found = inference.means(*([value] for value in arm), (0, 1), confidence)
+    assert [found.lows[0], found.highs[0]] == pytest.approx(naive.interval(arm, confidence), abs=1e-9)
+    assert found.kind == "bounded"
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=30), st.floats(0.01, 1))
+def test_statistics_never_say_more_than_the_rewards(values: list[float], m: float) -> None:
+    assert naive.log_capital(naive.statistics(values), m) <= math.log(naive.capital(values, m)) + 1e-9
+
+
+def test_of_zeros_and_ones_they_say_all() -> None:
+    values = [1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]
+    for m in (0.01, 0.2, 0.9):
+        expected = math.log(naive.capital(values, m))
+        assert naive.log_capital(naive.statistics(values), m) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("law", [(0.5, 0.5, 0.0), (0.1, 0.1, 0.8), (0.9, 0.09, 0.01)], ids=str)
+def test_nobody_gains_in_a_fair_game(law: tuple[float, ...]) -> None:
+    """The mean capital over all sequences of 5 draws is at most 1, on either side of the true mean."""
+    prizes = [0.0, 0.4, 1.0]
+    mean = float(np.dot(law, prizes))
+    for side in (lambda arm: arm, naive.mirrored):
+        total = 0.0
+        for draws in itertools.product(range(3), repeat=5):
+            arm = side(naive.statistics([prizes[i] for i in draws]))
+            at = mean if side is not naive.mirrored else 1 - mean
+            total += math.prod(law[i] for i in draws) * math.exp(naive.log_capital(arm, at))
+        assert 0.5 < total <= 1 + 1e-12
+
+
+def test_units_do_not_matter() -> None:
+    counts, means, spreads = np.array([30.0, 500.0]), np.array([0.2, 0.7]), np.array([3.0, 50.0])
+    plain = inference.means(counts, means, spreads, (0, 1))
+    scaled = inference.means(counts, 600 * means - 100, 600**2 * spreads, (-100, 500))
+    assert scaled.lows == pytest.approx(600 * plain.lows - 100, rel=1e-9)
+    assert scaled.highs == pytest.approx(600 * plain.highs - 100, rel=1e-9)
+    mirrored = inference.means(counts, 1 - means, spreads, (0, 1))
+    assert mirrored.lows == pytest.approx(1 - plain.highs, rel=1e-9)
+
+
+def test_arms_do_not_influence_each_other() -> None:
+    together = inference.means(*np.array(list(CASES.values())).T, (0, 1))
+    for i, arm in enumerate(CASES.values()):
+        alone = inference.means(*([value] for value in arm), (0, 1))
+        assert [together.lows[i], together.highs[i]] == [alone.lows[0], alone.highs[0]]
+
+
+def test_large_counts_stay_narrow_and_ordered() -> None:
+    for n in (10**6, 10**9):
+        found = inference.means([n], [0.3], [0.21 * n], (0, 1))
+        assert 0 < 0.3 - found.lows[0] < 2.5 * math.sqrt(0.21 / n) * 1.96
+        assert 0 < found.highs[0] - 0.3 < 2.5 * math.sqrt(0.21 / n) * 1.96
+
+
+def test_a_first_day_is_not_certain() -> None:
+    """No clicks of 85, and two of two: nothing is certain yet."""
+    found = inference.means([85, 2], [0.0, 1.0], [0.0, 0.0], (0, 1))
+    assert found.lows[0] == 0
+    assert 0.04 < found.highs[0] < 0.08
+    assert 0.05 < found.lows[1] < 0.2
+    assert found.highs[1] == 1
+
+
+def test_without_rewards_there_is_no_interval() -> None:
+    found = inference.means([0, 5], [0.0, 0.5], [0.0, 1.0], (0, 1))
+    assert np.isnan([found.lows[0], found.highs[0]]).all()
+    assert found.lows[1] < 0.5 < found.highs[1]
+
+
+def test_widths_beside_the_interval_of_all_rewards() -> None:
+    """Not wider than betting on the rewards one by one, but for few rewards that are neither 0 nor 1."""
+    random = np.random.default_rng(5)
+    for draw, most in [
+        (lambda n: (random.random(n) < 0.02) * 1.0, {1_000: 1.0, 30_000: 1.0}),
+        (lambda n: (random.random(n) < 0.5) * 1.0, {100: 1.0, 10_000: 1.0}),
+        (lambda n: random.beta(6, 4, n), {100: 1.5, 1_000: 1.1, 10_000: 1.0}),
+        (lambda n: np.minimum((random.random(n) < 0.05) * np.exp(random.normal(3.5, 0.8, n)), 500) / 500, {3_000: 1.3}),
+    ]:
+        for n, ratio in most.items():
+            values = draw(n)
+            low, high = interval(values)
+            found = inference.means([n], [values.mean()], [n * values.var()], (0, 1))
+            assert found.highs[0] - found.lows[0] < ratio * (high - low)
+
+
+# Rewards without a range.
+
+
+def test_the_normal_mixture_is_the_published_formula() -> None:
+    n, mean, spread, alpha = 200, 7.0, 800.0, 0.05
+    deviation = math.sqrt(spread / (n - 1))
+    for sigma, known in ((None, deviation), (3.0, 3.0)):
+        found = inference.means([n], [mean], [spread], sigma=sigma)
+        inner = 2 * (n * RHO**2 + 1) / (n**2 * RHO**2) * math.log(math.sqrt(n * RHO**2 + 1) / alpha)
+        half = known * math.sqrt(inner)
+        assert [found.lows[0], found.highs[0]] == pytest.approx([mean - half, mean + half], rel=1e-12)
+        assert found.kind == ("asymptotic" if sigma is None else "sub-Gaussian")
+
+
+def test_without_a_range_few_rewards_or_equal_ones_say_nothing() -> None:
+    found = inference.means([FEWEST - 1, FEWEST, FEWEST, 0], [0.5, 1.0, 1.0, 0.0], [3.0, 3.0, 0.0, 0.0])
+    assert np.isnan(found.lows).tolist() == [True, False, True, True]
+    known = inference.means([1, 0], [0.5, 0.0], [0.0, 0.0], sigma=1.0)
+    assert np.isnan(known.lows).tolist() == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        (([1], [0.5], [-1.0]), {}, r"spreads must be finite and not negative, got \[-1.0\]"),
+        (([-1], [0.5], [1.0]), {}, r"counts must be finite and not negative, got \[-1.0\]"),
+        (([1], [math.nan], [0.0]), {}, r"means must be finite, got \[nan\]"),
+        (([1, 2], [0.5], [0.0]), {}, r"statistics must be of one shape, got \(2,\), \(1,\), \(1,\)"),
+        (([1], [1.5], [0.0]), {"reward_range": (0, 1)}, r"means must be in reward_range, 0.0 to 1.0, got 1.5"),
+        (([1], [0.5], [0.0]), {"reward_range": (1, 0)}, r"reward_range must be two numbers, the lower one first"),
+        (([1], [0.5], [0.0]), {"sigma": -1.0}, r"sigma must be positive, got -1.0"),
+        (([1], [0.5], [0.0]), {"confidence": 1.0}, r"confidence must be between 0 and 1, got 1.0"),
+    ],
+)
+def test_wrong_arguments(arguments: tuple[list[float], ...], options: dict[str, float], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        inference.means(*arguments, **options)  # type: ignore[arg-type]
