@@ -59,8 +59,8 @@ class Model:
         self.sorted_at, self.sorted = 0, dict[Hashable, list[tuple[float, float, float]]]()
         self.pending: dict[int, tuple[Hashable, float, float]] = {}  # arm, propensity, when it was asked
         self.told: dict[int, float | None] = {}
-        self.last: dict[Hashable, int] = {}  # the latest decision for each arm
-        self.now = 1  # the next decision
+        self.place: dict[int, int] = {}  # where among ``learned`` the reward of a decision is
+        self.cancelled: dict[int, tuple[Hashable, float, float]] = {}
 
     # What is known.
 
@@ -95,16 +95,11 @@ class Model:
         mean = self.mean(arm)
         return math.fsum(weight * (reward - mean) ** 2 for reward, _, weight in self.rewards(arm))
 
-    def half_widths(self) -> dict[Hashable, float]:
-        """Of the intervals: an arm's variance is shrunk towards the pooled one, with the weight of one reward."""
-        pulls = {arm: self.pulls(arm) for arm in self.arms}
-        free = {arm: max(n - 1, 0.0) for arm, n in pulls.items()}
-        spreads = {arm: self.spread(arm) for arm in self.arms}
-        common = math.fsum(spreads.values()) / math.fsum(free.values()) if any(free.values()) else math.inf
-        return {
-            arm: 1.96 * math.sqrt((spreads[arm] + common) / (free[arm] + 1) / n) if n > FORGOTTEN else math.inf
-            for arm, n in pulls.items()
-        }
+    def lifetime(self, arm: Hashable) -> tuple[int, float, float]:
+        """Number, mean and Σ (x − mean)² of all rewards ever, also of those that count no more."""
+        rewards = [reward for own, reward, _ in self.learned if own == arm]
+        mean = math.fsum(rewards) / len(rewards) if rewards else 0.0
+        return len(rewards), mean, math.fsum((reward - mean) ** 2 for reward in rewards)
 
     @property
     def round(self) -> int:
@@ -119,13 +114,14 @@ class Model:
         arms = [arm for arm in self.arms if arm in chosen and arm not in self.retired]
         new = [arm for arm in arms if self.pulls(arm) < FORGOTTEN]
         if new and self.policy.decision_inputs & {"pulls", "mean", "best", "worst"}:
-            first = min(new, key=lambda arm: self.last.get(arm, 0))  # min takes the first of several
-            others = [arm for arm in arms if arm not in new]
-            if not others or first not in self.last or self.now - self.last[first] >= len(arms):
-                chances = [float(arm == first) for arm in arms]
+            others, free = [arm for arm in arms if arm not in new], [arm for arm in new if not self.waiting(arm)]
+            if not others:
+                chances = [1 / len(arms)] * len(arms)
+            elif free:
+                chances = [(arm in free) / len(free) for arm in arms]
             else:
                 law = dict(zip(others, self.chances(self, others), strict=True))
-                chances = [law.get(arm, 0.0) for arm in arms]
+                chances = [law[arm] * len(others) / len(arms) if arm in law else 1 / len(arms) for arm in arms]
         else:
             chances = self.chances(self, arms)
         rest = 1 - self.floor * len(arms)
@@ -133,11 +129,10 @@ class Model:
 
     # What happens.
 
-    def ask(self, decision: ra.Decision, now: float) -> None:
+    def ask(self, decision: ra.Decision[Any], now: float) -> None:
         assert decision.id not in self.pending
         assert decision.id not in self.told
         self.pending[decision.id] = (decision.arm, decision.propensity, now)
-        self.last[decision.arm], self.now = decision.id, decision.id + 1
 
     def reward(self, arm: Hashable, reward: float, propensity: float = 1.0) -> None:
         self.learned.append((arm, reward, propensity))
@@ -146,15 +141,26 @@ class Model:
         """Whether it is learned; None if it contradicts what was told before."""
         if number in self.pending:
             arm, propensity, _ = self.pending.pop(number)
-            self.told[number] = reward
+            self.told[number], self.place[number] = reward, len(self.learned)
             self.reward(arm, reward, propensity)
             return True
         return False if self.told[number] == reward else None
 
+    def correct(self, number: int, reward: float) -> None:
+        """Put a reward in the place of the one that was learned; of a cancelled decision learn it now."""
+        if number in self.place:
+            arm, _, propensity = self.learned[self.place[number]]
+            self.learned[self.place[number]] = (arm, reward, propensity)
+        else:
+            self.place[number] = len(self.learned)
+            arm, propensity, _ = self.cancelled[number]
+            self.reward(arm, reward, propensity)
+        self.told[number], self.sorted_at = reward, -1
+
     def cancel(self, number: int) -> bool:
         if number not in self.pending:
             return False
-        del self.pending[number]
+        self.cancelled[number] = self.pending.pop(number)
         self.told[number] = None
         return True
 

@@ -33,7 +33,7 @@ class Clock:
         return self.now
 
 
-def told(rewards: Mapping[Any, list[float]], policy: ra.Policy = BGE, **settings: Any) -> ra.Bandit:
+def told(rewards: Mapping[Any, list[float]], policy: ra.Policy = BGE, **settings: Any) -> ra.Bandit[Any]:
     """A bandit that knows these rewards."""
     bandit = ra.Bandit(rewards, policy, seed=1, **settings)
     for arm, values in rewards.items():
@@ -42,7 +42,7 @@ def told(rewards: Mapping[Any, list[float]], policy: ra.Policy = BGE, **settings
     return bandit
 
 
-def column(bandit: ra.Bandit, name: str) -> dict[Hashable, Any]:
+def column(bandit: ra.Bandit[Any], name: str) -> dict[Hashable, Any]:
     return {row["arm"]: row[name] for row in bandit.table()}
 
 

@@ -30,7 +30,7 @@ def arms_of(policy: ra.Policy, count: int, **memory: Any) -> Arms:
 
 def chances(known: Arms, members: list[int] | None = None) -> np.ndarray[Any, np.dtype[np.float64]]:
     some = np.arange(known.count) if members is None else np.array(members)
-    return known.law(some, [0] * known.count, now=1).chance
+    return known.law(some, np.zeros(known.count, dtype=np.int64)).chance
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name not in UNKNOWN])

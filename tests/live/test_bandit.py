@@ -397,7 +397,7 @@ def test_a_reward_that_the_estimator_refuses_changes_nothing() -> None:
 # Bad input.
 
 
-def fresh(**settings: Any) -> ra.Bandit:
+def fresh(**settings: Any) -> ra.Bandit[Any]:
     bandit = ra.Bandit(["a", "b"], BGE, seed=1, **settings)
     bandit.ask(2)
     return bandit
@@ -458,7 +458,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
 }
 
 
-def retired() -> ra.Bandit:
+def retired() -> ra.Bandit[Any]:
     bandit = fresh()
     bandit.retire_arm("a")
     return bandit
@@ -493,7 +493,7 @@ UNNAMED: dict[str, tuple[Callable[[], Any], str]] = {
 }
 
 
-def one_more(floor: float) -> ra.Bandit:
+def one_more(floor: float) -> ra.Bandit[Any]:
     bandit = fresh(floor=floor)
     bandit.retire_arm("a")
     bandit.add_arm("c")

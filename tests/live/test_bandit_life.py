@@ -51,6 +51,7 @@ class Life:
         self.bandit = ra.Bandit(list("abcd"), policy, seed=seed, clock=self.clock, **settings)
         self.model = Model("abcd", policy, **settings, **counted)
         self.names = (f"new {i}" for i in itertools.count())
+        self.forgets = not {"discount", "window"}.isdisjoint(settings)
 
     def any_of(self, things: Any) -> Any:
         things = list(things)
@@ -99,6 +100,19 @@ class Life:
         with pytest.raises(ValueError, match=f"decision {number} was"):
             self.bandit.tell([*((n, 1.0) for n in self.model.pending), (number, other)])
 
+    def correct(self) -> None:
+        number, reward = self.any_of([0, *self.model.told]), self.value()
+        if not number:
+            return
+        policy, learned = self.bandit.policy, self.model.told[number] is not None
+        if learned and (policy.columns or (isinstance(policy.estimator, ra.Catoni) and not self.forgets)):
+            with pytest.raises(ValueError, match="cannot correct a reward"):
+                self.bandit.correct(number, reward)
+        else:
+            assert self.bandit.correct(number, reward) is True
+            self.model.correct(number, reward)
+            assert self.bandit.correct(str(number), reward) is False
+
     def tell_arm(self) -> None:
         arm, reward = self.any_of(self.model.arms), self.value()
         assert self.bandit.tell(arm=arm, reward=reward) is True
@@ -133,7 +147,6 @@ class Life:
         law, rows = self.model.probabilities(), self.bandit.table()
         assert [row["arm"] for row in rows] == self.model.arms
         pulls = {arm: self.model.pulls(arm) for arm in self.model.arms}
-        halves = self.model.half_widths()
         for row in rows:
             arm = row["arm"]
             assert row["pulls"] == pytest.approx(pulls[arm], abs=1e-9)
@@ -143,11 +156,9 @@ class Life:
             assert row["share"] == pytest.approx(pulls[arm] / (sum(pulls.values()) or 1), abs=1e-9)
             if pulls[arm] > 1e-6:
                 assert row["estimate"] == pytest.approx(self.model.estimate(arm), abs=1e-9)
-            half, mean = halves[arm], self.model.mean(arm)
-            if half == math.inf:
-                assert row["low"] is row["high"] is None
-            else:
-                assert [row["low"], row["high"]] == pytest.approx([mean - half, mean + half], rel=1e-6, abs=1e-7)
+        found = self.bandit._state.lifetime()
+        for i, arm in enumerate(self.model.arms):
+            assert [column[i] for column in found] == pytest.approx(self.model.lifetime(arm), rel=1e-9, abs=1e-9)
 
 
 EVENTS: list[tuple[Callable[[Life], None], float]] = [
@@ -155,7 +166,8 @@ EVENTS: list[tuple[Callable[[Life], None], float]] = [
     (Life.ask_several, 0.07),
     (Life.tell, 0.32),
     (Life.tell_batch, 0.03),
-    (Life.tell_again, 0.08),
+    (Life.tell_again, 0.06),
+    (Life.correct, 0.02),
     (Life.tell_arm, 0.04),
     (Life.cancel, 0.04),
     (Life.expire, 0.02),
@@ -280,9 +292,9 @@ def in_threads(work: Callable[[int], Any], threads: int = 4) -> list[Any]:
 def test_threads_lose_nothing_and_count_nothing_twice() -> None:
     bandit = ra.Bandit(list("abc"), BGE, seed=1)
 
-    def work(place: int) -> list[tuple[ra.Decision, float | None]]:
-        random, open_ = np.random.default_rng(place), list[ra.Decision]()
-        made: list[tuple[ra.Decision, float | None]] = []
+    def work(place: int) -> list[tuple[ra.Decision[Any], float | None]]:
+        random, open_ = np.random.default_rng(place), list[ra.Decision[Any]]()
+        made: list[tuple[ra.Decision[Any], float | None]] = []
         for i in range(400):
             open_.extend(bandit.ask(2) if i % 5 == 0 else [bandit.ask()])
             decision = open_.pop(random.integers(len(open_)))

@@ -21,7 +21,7 @@ PULLS = [len(rewards) for rewards in STATE.values()]
 MEANS = [rewards[0] for rewards in STATE.values()]
 
 
-def changed(bandit: ra.Bandit, policy: ra.Policy, **options: Any) -> ra.Bandit:
+def changed(bandit: ra.Bandit[Any], policy: ra.Policy, **options: Any) -> ra.Bandit[Any]:
     return ra.Bandit.from_json(bandit.to_json(), policy=policy, change_policy=True, **options)
 
 
@@ -99,7 +99,7 @@ def test_a_refused_policy_leaves_a_new_log_empty(tmp_path: Path) -> None:
 # In the log.
 
 
-def life(path: Path) -> tuple[ra.Bandit, list[str]]:
+def life(path: Path) -> tuple[ra.Bandit[Any], list[str]]:
     """A bandit that changes its policy and goes on; and its states: at first, before the change, after it."""
     clock: dict[str, Any] = {"clock": lambda: START}
     bandit = ra.Bandit(["a", "b", "c"], BGE, seed=2, log=path, **clock)

@@ -85,7 +85,7 @@ def test_what_happened_after_a_state_was_saved_is_learned_from_the_log(tmp_path:
     assert third.ask() == again_without_log(again).ask()
 
 
-def again_without_log(bandit: ra.Bandit) -> ra.Bandit:
+def again_without_log(bandit: ra.Bandit[Any]) -> ra.Bandit[Any]:
     return ra.Bandit.from_json(bandit.to_json())
 
 
@@ -109,7 +109,7 @@ def test_a_new_log_is_told_what_is_pending(tmp_path: Path) -> None:
 # Whatever happens, and whenever it was saved.
 
 
-def happen(bandit: ra.Bandit, random: np.random.Generator) -> None:
+def happen(bandit: ra.Bandit[Any], random: np.random.Generator) -> None:
     """Something that can happen to a bandit, by chance."""
     pending, retired = bandit.pending, [arm for arm, gone in column(bandit, "retired").items() if gone]
     match int(random.integers(12)):
@@ -160,11 +160,11 @@ def test_every_saved_state_and_the_log_make_the_same_bandit(name: str, tmp_path:
         assert Path(copy).read_bytes() == path.read_bytes()
 
 
-Change = Callable[[ra.Bandit], Any]
+Change = Callable[[ra.Bandit[Any]], Any]
 ADD, RETIRE, RESTORE = (partial(methodcaller, verb) for verb in ("add_arm", "retire_arm", "restore_arm"))
 
 
-def crashed(bandit: ra.Bandit, path: Path, changes: list[Change]) -> ra.Bandit:
+def crashed(bandit: ra.Bandit[Any], path: Path, changes: list[Change]) -> ra.Bandit[Any]:
     """The bandit that comes back after it was saved, changed and killed."""
     state = bandit.to_json()
     for change in changes:

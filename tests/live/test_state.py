@@ -29,7 +29,7 @@ def test_names_survive_json_with_their_types() -> None:
 # JSON.
 
 
-def lived(bandit: ra.Bandit, random: np.random.Generator, decisions: int, pending: list[int]) -> list[ra.Decision]:
+def lived(bandit: ra.Bandit[Any], random: np.random.Generator, decisions: int, pending: list[int]) -> list[ra.Decision[Any]]:
     """Decisions whose rewards come late, in another order, or never."""
     made = []
     for _ in range(decisions):
@@ -44,7 +44,7 @@ def lived(bandit: ra.Bandit, random: np.random.Generator, decisions: int, pendin
     return made
 
 
-def goes_on_alike(bandit: ra.Bandit, before: int, after: int, **given: Any) -> None:
+def goes_on_alike(bandit: ra.Bandit[Any], before: int, after: int, **given: Any) -> None:
     pending: list[int] = []
     lived(bandit, np.random.default_rng(5), before, pending)
     text = bandit.to_json()
@@ -352,7 +352,7 @@ def changed(tree: Any, path: tuple[Any, ...]) -> Iterator[tuple[Any, str]]:
         yield fresh, f"{path} = {value!r:.30}"
 
 
-def works(bandit: ra.Bandit) -> None:
+def works(bandit: ra.Bandit[Any]) -> None:
     """Whether a bandit goes on: probabilities are some, decisions are made and learned, and it can be kept again."""
     if all(column(bandit, "retired").values()):
         bandit.restore_arm(bandit.table()[0]["arm"])

@@ -11,6 +11,7 @@ import numpy as np
 
 from rightarm.formula import check_count, check_number
 from rightarm.live.arms import check_reward
+from rightarm.live.names import listed
 from rightarm.logs.events import check_propensity
 from rightarm.types import I64
 
@@ -165,13 +166,13 @@ class Ledger:
         """Take what a saved bandit had, after a look at all of it; ``names`` are those of the arms."""
         self.next_id = check_count("next_id", plain["next_id"])
         self.first = check_count("first_id", plain.get("first_id", 1))
-        for row in plain["pending"]:
+        for row in listed("pending", plain["pending"]):
             self._check_new(row[0])
             self.open(_from_list(row, names))
-        for number, *answer in plain["answered"]:
+        for number, *answer in listed("answered", plain["answered"]):
             self._check_new(number)
             self.answered[number] = _answer_from(answer, len(names))
-        for row in plain.get("units", []):
+        for row in listed("units", plain.get("units", [])):
             waiting = _from_list(row, names)
             if waiting.unit is None:
                 raise ValueError(f"units must be decisions for a unit, got {row!r:.60}")

@@ -1,4 +1,4 @@
-"""Names of arms as JSON has them."""
+"""Parts of a saved bandit as JSON has them: names of arms, lists."""
 
 from __future__ import annotations
 
@@ -25,3 +25,10 @@ def name_from(plain: Any) -> Hashable:
     if plain is None or isinstance(plain, str | int | float | bool):
         return plain
     raise ValueError(f"arms must be text, numbers or tuples of them, got {plain!r}")
+
+
+def listed(name: str, value: Any) -> list[Any]:
+    """Return ``value`` if it is a list."""
+    if not isinstance(value, list):
+        raise ValueError(f"{name} must be a list, got {value!r:.60}")
+    return value

@@ -80,7 +80,8 @@ class Settings:
     def as_json(self) -> dict[str, Any]:
         """All of it as plain data."""
         plain = {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
-        return plain | {"control": plain_name(self.control)}
+        limits = None if self.reward_range is None else list(self.reward_range)
+        return plain | {"control": plain_name(self.control), "reward_range": limits}
 
     @classmethod
     def from_json(cls, plain: Any) -> Settings:

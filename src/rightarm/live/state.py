@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from rightarm.formula import check_count, difference, from_specification, present
 from rightarm.live.draws import Draws
 from rightarm.live.fold import State
-from rightarm.live.names import name_from, plain_name
+from rightarm.live.names import listed, name_from, plain_name
 from rightarm.live.settings import Settings
 from rightarm.logs.events import Event
 from rightarm.logs.writer import LogWriter
@@ -19,7 +19,6 @@ from rightarm.scores.policy import Policy
 
 FORMAT, FORMAT_VERSION = "rightarm bandit", 2
 READABLE = (1, 2)  # 0.1.0 wrote the first
-LEDGER = ("first_id", "next_id", "pending", "answered", "units")
 
 Specification = Mapping[str, Any]
 
@@ -78,14 +77,13 @@ def _restored(plain: dict[str, Any], given: Policy | None) -> State:
     if not names or len(set(names)) < len(names):
         raise ValueError(f"arms must be different names, at least one, got {names!r:.200}")
     state = State(policy, Draws(plain["random"]), Settings.from_json(plain))
-    state.ledger.restore(names, {name: value for name, value in plain.items() if name in LEDGER})
     state.set_arms(names)
+    state.ledger.restore(names, plain)
     state.known.restore(plain["statistics"])
     state.active = [flag(active) for active in listed("active", plain["active"])]
     if len(state.active) != len(names):
         raise ValueError(f"active must have one value for each of {len(names)} arms, got {len(state.active)}")
     state.check_floor(sum(state.active))
-    state.ledger.recount(len(names))
     state.version = check_count("state", plain["state"], least=0)
     return state
 
@@ -140,13 +138,6 @@ def from_log(log: LogWriter, given: Policy | None, settings: Mapping[str, Any]) 
 
 
 # Parts of a state.
-
-
-def listed(name: str, value: Any) -> list[Any]:
-    """Return ``value`` if it is a list."""
-    if not isinstance(value, list):
-        raise ValueError(f"{name} must be a list, got {value!r:.60}")
-    return value
 
 
 def flag(value: Any) -> bool:
