@@ -72,6 +72,7 @@ class Arms:
         self.recent: deque[Told] = deque()
         # Of all rewards ever learned, where that is not what is kept above: a row of plain statistics for each arm.
         self.ever: F64 | None = np.zeros((0, 1, OWN)) if self.estimator.forgets else None
+        self._mix = mix.compiled
         self._scratch: tuple[F64, F64, F64] = (np.empty(0), np.empty(0), np.empty(0))
 
     def add(self) -> None:
@@ -200,6 +201,8 @@ class Arms:
 
     def image(self, arm: int | None, rewards: int = 1) -> tuple[Any, ...]:
         """What learning so many rewards of one arm, or of any, can change."""
+        if arm is not None and self.ever is None:
+            return arm, self.table[:, arm].copy(), self.kept[arm].copy(), None, self.told, self.total, ()
         rows = slice(None) if arm is None or self.estimator.forgets else arm
         first = list(itertools.islice(self.recent, 2 * rewards + 2)) if self.keeps_rewards else []
         ever = None if self.ever is None else self.ever.copy()
@@ -253,7 +256,7 @@ class Arms:
                 known = self.table[PULLS, members] >= FORGOTTEN
                 chance[known] = rest * self.law(members[known], waiting).chance
             explored = np.zeros(count)
-        if not mix(chance, explored, floor, heights):
+        if not self._mix(chance, explored, floor, heights):
             found = f"{chance.tolist()}, explored {explored.tolist()}"
             raise ValueError(f"{self.policy!r}: what it chooses or explores by are not probabilities: {found}")
         return Law(members, chance, heights, free)

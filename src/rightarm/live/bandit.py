@@ -150,7 +150,7 @@ class Bandit(Generic[A]):
         if not callable(clock):
             raise TypeError(f"clock must be a function that gives seconds, got {clock!r}")
         self._state, self._clock, self._changes = state, clock, Changes(state)
-        self._lock, self._process = threading.RLock(), os.getpid()
+        self._lock = threading.RLock()
         self._checked: dict[int, float] = {}  # the number of an arm's rewards at which the guardrail is looked at again
         self._folder: Folder | None = None
 
@@ -162,12 +162,7 @@ class Bandit(Generic[A]):
             ledger.next_id = max(ledger.next_id, 1 + log.last_id)
 
     def _ready(self) -> State:
-        """The state, after a look at whether something was broken off; to be called with the lock."""
-        if os.getpid() != self._process:
-            raise RuntimeError(
-                f"this bandit was made by process {self._process}, of which this one is a fork: both would make the "
-                "same decisions. Make the bandit after forking, or have one process decide for all"
-            )
+        """The state, after what was broken off is finished; to be called with the lock."""
         if self._changes.note is not None:
             self._changes.settle()
         return self._state
@@ -176,7 +171,7 @@ class Bandit(Generic[A]):
         """Close the log, if there is one; a bandit in a ``with`` statement does so at its end."""
         with self._lock:
             if self._changes.log is not None:
-                if self._folder is not None and os.getpid() == self._process:
+                if self._folder is not None and os.getpid() == self._changes.process:
                     self._folder.save(self._ready(), self._changes.log)
                 self._changes.log.close()
 
@@ -264,9 +259,8 @@ class Bandit(Generic[A]):
         given. ``meta`` is a mapping that goes to the log.
         """
         with self._lock:
-            state = self._ready()
-            now = self._now()
-            if state.settings.seconds is not None:
+            state, now = self._state if self._changes.note is None else self._ready(), self._now()
+            if state.settings.window_of_reward is not None:
                 self._close_windows(state, now)
             members = None if among is None else state.chosen(among)
             if size is not None:
@@ -284,13 +278,10 @@ class Bandit(Generic[A]):
             return waiting.decision
 
     def _decide(self, state: State, made: list[Waiting], members: I64 | None, meta: Mapping[str, Any] | None) -> None:
-        def events() -> list[Event]:
-            among = {} if members is None else {"among": [state.names[i] for i in members]}
-            extra = among if meta is None else among | {"meta": dict(meta)}
-            return [waiting.as_event() | extra for waiting in made]
-
-        self._changes.make(state.before_decisions(), [(state.decided, waiting) for waiting in made], events)
-        self._count()
+        rows, used = [(waiting,) for waiting in made], state.draws.used
+        self._changes.make(state.forget_draws, used, state.decided, rows, _decisions, state, made, members, meta)
+        if self._folder is not None:
+            self._count()
 
     def _assigned(self, state: State, unit: Unit, members: I64 | None) -> Decision[A] | None:
         """The decision that was made for a unit, if it still stands."""
@@ -325,9 +316,11 @@ class Bandit(Generic[A]):
         Of a batch either all is taken or, if something is wrong, nothing.
         """
         with self._lock:
-            state = self._ready()
-            if state.settings.seconds is not None:
+            state = self._state if self._changes.note is None else self._ready()
+            if state.settings.window_of_reward is not None:
                 self._close_windows(state, self._now())
+            if type(decision) is Decision and reward is not None and arm is ...:  # what happens most
+                return self._tell_one(state, decision, reward)
             if (decision is None) == (arm is ...):
                 given = "neither" if decision is None else f"{decision!r} and arm={arm!r}"
                 raise TypeError(f"tell takes either a decision or arm=, got {given}")
@@ -346,7 +339,7 @@ class Bandit(Generic[A]):
         def events() -> list[Event]:
             return [{"event": "observation", "arm": state.names[number], "reward": value, "time": self._now()}]
 
-        self._changes.make(state.before_rewards(number), [(state.observed, number, value)], events)
+        self._changes.make(state.put_back, state.image(number), state.observed, [(number, value)], events)
         self._count()
         return True
 
@@ -354,7 +347,7 @@ class Bandit(Generic[A]):
         ledger = state.ledger
         number, value = ledger.number_of(decision), state.check_reward(reward)
         waiting = ledger.pending.get(number)
-        if waiting is None or state.settings.seconds is not None:
+        if waiting is None or state.settings.window_of_reward is not None:
             return self._tell_batch(state, [(number, value)])[0]
         self._answer(state, [(waiting, value)])
         return True
@@ -401,7 +394,7 @@ class Bandit(Generic[A]):
             now = self._now()
             return [answer_event(one.decision.id, value, now) | {"part": True} for one, value in waits]
 
-        self._changes.make(state.before_decisions(), [(state.noted, *one) for one in waits], events)
+        self._changes.make(state.forget_draws, state.draws.used, state.noted, waits, events)
         self._count()
 
     def _answer(self, state: State, answers: Sequence[tuple[Waiting, float | None]]) -> None:
@@ -412,14 +405,14 @@ class Bandit(Generic[A]):
             lessons = [(one.arm, state.scaled(r), one.decision.propensity) for one, r in answers if r is not None]
             state.known.rehearse(lessons)
         only = answers[0][0].arm if len(answers) == 1 else None
+        image = state.image(only, len(answers))
+        self._changes.make(state.put_back, image, state.answered, answers, self._answers, answers)
+        if self._folder is not None:
+            self._count()
 
-        def events() -> list[Event]:
-            now = self._now()
-            return [answer_event(one.decision.id, reward, now) for one, reward in answers]
-
-        steps = [(state.answered, *answer) for answer in answers]
-        self._changes.make(state.before_rewards(only, len(answers)), steps, events)
-        self._count()
+    def _answers(self, answers: Sequence[tuple[Waiting, float | None]]) -> list[Event]:
+        now = self._now()
+        return [answer_event(one.decision.id, reward, now) for one, reward in answers]
 
     def _close_windows(self, state: State, now: float) -> None:
         """Learn the decisions whose window of reward has closed."""
@@ -442,8 +435,7 @@ class Bandit(Generic[A]):
                 if group
             ]
 
-        steps = [(state.answered, *answer) for answer in answers]
-        self._changes.make(state.before_rewards(None, len(answers)), steps, events)
+        self._changes.make(state.put_back, state.image(None, len(answers)), state.answered, answers, events)
         self._count()
 
     def correct(self, decision: Decision[A] | int | str, reward: float) -> bool:
@@ -463,7 +455,7 @@ class Bandit(Generic[A]):
         """
         with self._lock:
             state = self._ready()
-            if state.settings.seconds is not None:
+            if state.settings.window_of_reward is not None:
                 self._close_windows(state, self._now())
             number, value = state.ledger.number_of(decision), state.check_reward(reward)
             if number in state.ledger.pending:
@@ -488,8 +480,9 @@ class Bandit(Generic[A]):
             now = self._now()
             return [{"event": "correction", "id": number, "reward": value, "time": now} for number, value in rewards]
 
-        steps = [(state.corrected, number, before[number], value) for number, value in rewards]
-        self._changes.make(state.before_correction(len(rewards)), steps, events)
+        image = state.image(None, len(rewards)), state.known.recent.copy()
+        rows = [(number, before[number], value) for number, value in rewards]
+        self._changes.make(state.put_back_corrected, image, state.corrected, rows, events)
         self._count()
 
     def cancel(self, decision: Decision[A] | int | str) -> bool:
@@ -602,7 +595,7 @@ class Bandit(Generic[A]):
             extra = {"prior": {"rows": [list(row) for row in priors]}} if priors else {}
             return [{"event": "arms", "arms": names, "time": self._now()} | extra]
 
-        self._changes.make(state.before_arms(), [(state.set_arms, names, priors)], events)
+        self._changes.make(state.put_back_whole, state.whole_image(), state.set_arms, [(names, priors)], events)
         self._count()
 
     # What it knows.
@@ -841,6 +834,14 @@ def _check_policy(policy: Policy | None, change_policy: bool) -> None:
         raise ValueError(f"policy must be a policy such as UCB(C=0.5), got {policy!r}")
     if change_policy and policy is None:
         raise TypeError("change_policy needs the policy to change to, got policy=None")
+
+
+def _decisions(state: State, made: list[Waiting], members: I64 | None, meta: Mapping[str, Any] | None) -> list[Event]:
+    """The events of decisions."""
+    extra: dict[str, Any] = {} if members is None else {"among": [state.names[i] for i in members]}
+    if meta is not None:
+        extra["meta"] = dict(meta)
+    return [waiting.as_event() | extra for waiting in made]
 
 
 @contextlib.contextmanager

@@ -7,45 +7,54 @@ what the log has counts, the rest did not happen.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+import os
+import weakref
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from rightarm.live.fold import State
 from rightarm.logs.events import Event
 from rightarm.logs.writer import LogWriter
 
-Step = tuple[Any, ...]
-"""A method of `State`, and what it takes."""
+# What is about to happen: a function that puts back what it changes, with its argument; a method of `State`, and what
+# it takes each time that it is called; and how many events the log had before.
+Note = tuple[Callable[[Any], None], Any, Callable[..., None], Iterable[Iterable[Any]], int]
 
 
-class Note(NamedTuple):
-    """What is about to happen, and how to begin it anew."""
-
-    put_back: Callable[[], None]
-    steps: Sequence[Step]
-    events: int
-    """How many events the log had before."""
+_ALL: weakref.WeakSet[Changes] = weakref.WeakSet()
 
 
 class Changes:
-    """The only way to change a state; not to be used by several threads at once."""
+    """The only way to change a state; not to be used by several threads at once, nor in a process that was forked."""
 
     def __init__(self, state: State) -> None:
-        self.state = state
+        self.state, self.process = state, os.getpid()
         self.log: LogWriter | None = None
         self.note: Note | None = None
+        _ALL.add(self)
 
-    def make(self, put_back: Callable[[], None], steps: Sequence[Step], events: Callable[[], list[Event]]) -> None:
-        """Write events, then take steps; ``put_back`` undoes what steps change besides the ledger of decisions."""
+    def make(
+        self,
+        put_back: Callable[[Any], None],
+        image: Any,
+        step: Callable[..., None],
+        rows: Iterable[Iterable[Any]],
+        events: Callable[..., list[Event]],
+        *described: Any,
+    ) -> None:
+        """Write the events that are ``described``, then call ``step`` with each of ``rows``.
+
+        ``put_back``, called with ``image``, undoes what steps change besides the ledger of decisions.
+        """
         log = self.log
         if log is None:
-            self.note = Note(put_back, steps, 0)
+            self.note = (put_back, image, step, rows, 0)
         else:
-            written = events()
-            self.note = Note(put_back, steps, log.events)
+            written = events(*described)
+            self.note = (put_back, image, step, rows, log.events)
             log.write(written)
-        for step, *arguments in steps:
-            step(*arguments)
+        for row in rows:
+            step(*row)
         self.note = None
 
     def settle(self) -> None:
@@ -53,9 +62,28 @@ class Changes:
         note = self.note
         if note is None:
             return
-        note.put_back()
-        if self.log is None or self.log.events > note.events:
-            for step, *arguments in note.steps:
-                step(*arguments)
+        if self.process != os.getpid():
+            raise RuntimeError(
+                f"this bandit was made by process {self.process}, of which this one is a fork: both would make "
+                "the same decisions. Make the bandit after forking, or have one process decide for all"
+            )
+        put_back, image, step, rows, events = note
+        put_back(image)
+        if self.log is None or self.log.events > events:
+            for row in rows:
+                step(*row)
         self.state.recount()
         self.note = None
+
+
+def _mark_forked() -> None:
+    """Leave a note in every bandit of a process that was forked, so that its use is noticed at no cost otherwise."""
+    for changes in _ALL:
+        changes.note = (_nothing, None, _nothing, (), 0)
+
+
+def _nothing(*arguments: Any) -> None:
+    pass
+
+
+os.register_at_fork(after_in_child=_mark_forked)

@@ -19,7 +19,7 @@ from rightarm.live.draws import Draws
 from rightarm.live.ledger import Answer, Decision, Ledger, Unit, Waiting
 from rightarm.live.settings import Settings
 from rightarm.scores.policy import Policy
-from rightarm.scores.rewards import reward_scale
+from rightarm.scores.rewards import Scale, reward_scale
 from rightarm.types import F64, I64
 
 HOLDOUT = "holdout"
@@ -38,29 +38,26 @@ class State:
         self.active: list[bool] = []
         self._members: I64 | None = None  # the active arms, until they change
         self._law: Law | None = None  # their probabilities, until something changes
-        self._take(Arms(policy, settings.discount, settings.window))
+        self._place = draw.compiled
+        known = Arms(policy, settings.discount, settings.window)
+        self._have(known, reward_scale(policy, settings.reward_range))
 
-    def _take(self, known: Arms) -> None:
+    def _have(self, known: Arms, scale: Scale | None) -> None:
         """Have what is known of the arms, and how rewards are scaled for its policy."""
-        self.known = known
-        self.scale = reward_scale(known.policy, self.settings.reward_range)
+        self.known, self.scale = known, scale
+        declared = self.settings.reward_range
+        self.reward_range = declared if declared is not None or scale is None else (scale.low, scale.high)
+        """What rewards can be: as declared, or as the policy wants them; None if they can be anything."""
 
     # Rewards.
 
-    @property
-    def reward_range(self) -> tuple[float, float] | None:
-        """What rewards can be: as declared, or as the policy wants them; None if they can be anything."""
-        declared = self.settings.reward_range
-        return declared if declared is not None or self.scale is None else (self.scale.low, self.scale.high)
-
     def check_reward(self, reward: Any) -> float:
         """``reward``, if it can be learned."""
-        value = check_reward(reward)
-        limits = self.reward_range
+        value, limits = check_reward(reward), self.reward_range
         if limits is not None and not limits[0] <= value <= limits[1]:
             hint = "" if self.settings.reward_range else f", which {self.known.policy} is for; see reward_range"
             raise ValueError(f"reward must be from {limits[0]:g} to {limits[1]:g}{hint}, got {value}")
-        self.known.estimator.check(self.scaled(value))
+        self.known.estimator.check(value if self.scale is None else self.scale.apply(value))
         return value
 
     def scaled(self, reward: float) -> float:
@@ -99,9 +96,10 @@ class State:
         """The reward of a pending decision came, or there will be none."""
         arm, propensity, learned = waiting.arm, waiting.decision.propensity, 0
         if reward is not None:
-            self.known.learn(arm, self.scaled(reward), propensity)
+            self.known.learn(arm, reward if self.scale is None else self.scale.apply(reward), propensity)
             learned = self.known.told
-            self._changed()
+            self.version += 1
+            self._law = None
         self.ledger.close(waiting.decision.id, Answer(reward, arm, learned, propensity))
 
     def corrected(self, number: int, before: Answer, reward: float) -> None:
@@ -142,7 +140,7 @@ class State:
 
     def set_policy(self, policy: Policy) -> None:
         """From now on another policy decides, with the statistics that there are."""
-        self._take(carried_over(self.known, policy))
+        self._have(carried_over(self.known, policy), reward_scale(policy, self.settings.reward_range))
         self._changed()
 
     def _changed(self, times: int = 1) -> None:
@@ -181,49 +179,40 @@ class State:
             raise ValueError(f"log must be that of this bandit, got the answer of decision {number}")
         return self.ledger.pending[number]
 
-    # What an interrupt breaks off is begun anew. Each gives a function that puts things back, and may be repeated.
+    # What an interrupt breaks off is begun anew: an image is taken before, and put back, as often as need be.
 
-    def before_decisions(self) -> Callable[[], None]:
+    def forget_draws(self, used: int) -> None:
         """Put back what `decided` changes, but for the ledger, where repeating changes nothing."""
-        used = self.draws.used
+        self.draws.used = used
 
-        def put_back() -> None:
-            self.draws.used = used
+    def image(self, arm: int | None, rewards: int = 1) -> tuple[Any, ...]:
+        """What learning so many rewards, of one arm or of any, changes, but for the ledger."""
+        return self.version, self.known.image(arm, rewards)
 
-        return put_back
+    def put_back(self, image: tuple[Any, ...]) -> None:
+        """Undo what was learned since the image was taken."""
+        self.version, learned = image
+        self._law = None
+        self.known.put_back(learned)
 
-    def before_rewards(self, arm: int | None, rewards: int = 1) -> Callable[[], None]:
-        """Put back what learning so many rewards, of one arm or of any, changes, but for the ledger."""
-        version, known, image = self.version, self.known, self.known.image(arm, rewards)
+    def put_back_corrected(self, image: tuple[Any, ...]) -> None:
+        """Undo corrections: ``image`` is one of `image`, and the rewards that were kept one by one."""
+        learned, recent = image
+        self.put_back(learned)
+        self.known.recent = recent.copy()
 
-        def put_back() -> None:
-            self.version, self._law = version, None
-            known.put_back(image)
+    def whole_image(self) -> tuple[Any, ...]:
+        """What `set_arms` and `set_policy` change."""
+        lists = self.names.copy(), self.index.copy(), self.active.copy()
+        return *lists, self.version, self.scale, self.known, self.known.everything()
 
-        return put_back
-
-    def before_correction(self, rewards: int) -> Callable[[], None]:
-        """Put back what `corrected` changes, but for the ledger."""
-        put_back, known, recent = self.before_rewards(None, rewards), self.known, self.known.recent.copy()
-
-        def put_all_back() -> None:
-            put_back()
-            known.recent = recent.copy()
-
-        return put_all_back
-
-    def before_arms(self) -> Callable[[], None]:
-        """Put back what `set_arms` and `set_policy` change."""
-        known, kept = self.known, self.known.everything()
-        names, index, active = self.names.copy(), self.index.copy(), self.active.copy()
-        version, scale = self.version, self.scale
-
-        def put_back() -> None:
-            known.set_everything(kept)
-            self.names, self.index, self.active = names.copy(), index.copy(), active.copy()
-            self.known, self.version, self.scale, self._members, self._law = known, version, scale, None, None
-
-        return put_back
+    def put_back_whole(self, image: tuple[Any, ...]) -> None:
+        """Undo a change of arms or of the policy."""
+        names, index, active, self.version, scale, known, learned = image
+        self.names, self.index, self.active = names.copy(), index.copy(), active.copy()
+        self._have(known, scale)
+        self._members = self._law = None
+        known.set_everything(learned)
 
     def recount(self) -> None:
         """Make counts right that an interrupt may have left wrong."""
@@ -266,13 +255,14 @@ class State:
 
     def law(self, members: I64 | None = None) -> Law:
         """The probabilities of all active arms in the next decision, or of some of them."""
-        law, held = self._laws(members, self.ledger.waiting)
+        law = self._policy_law(members, self.ledger.waiting)
+        held = self._held(law.members)
         return law if held is None else mixed(law, held, self.settings.holdout)
 
-    def _laws(self, members: I64 | None, waiting: I64) -> tuple[Law, I64 | None]:
-        """The probabilities by which the policy decides, and among which arms a holdout does, if there is one."""
+    def _policy_law(self, members: I64 | None, waiting: I64) -> Law:
+        """The probabilities by which the policy decides, before a holdout is mixed in."""
         if members is None and self._law is not None:
-            return self._law, self._held(self._law.members)
+            return self._law
         if self._members is None:
             self._members = np.flatnonzero(self.active)
         arms = self._members if members is None else members
@@ -281,7 +271,7 @@ class State:
         law = self.known.law(arms, waiting, self.settings.floor / (1 - self.settings.holdout))
         if members is None and law.settled:
             self._law = law
-        return law, self._held(arms)
+        return law
 
     def _held(self, members: I64) -> I64 | None:
         """The places, among some arms, of those that the holdout draws from evenly; None where there is no holdout."""
@@ -306,21 +296,29 @@ class State:
         return made
 
     def _draw(self, members: I64 | None, time: float, pending: I64, number: int, unit: Unit | None) -> Waiting:
-        law, held = self._laws(members, pending)
-        u, group = self.draws.next(), None
-        if held is None:
-            place = draw(law.chance, law.heights, u)
-            chance = law.chance.item(place)
+        law, group = self._law if members is None else None, None
+        if law is None:
+            law = self._policy_law(members, pending)
+        if self.settings.holdout:
+            place, chance, group = self._draw_held(law)
         else:
-            share = self.settings.holdout
-            if u < share:
-                place, group = held.item(min(int(u / share * held.size), held.size - 1)), HOLDOUT
-            else:
-                place = draw(law.chance, law.heights, min((u - share) / (1 - share), BELOW_1))
-            chance = mixed(law, held, share).chance.item(place)
+            place = self._place(law.chance, law.heights, self.draws.next())
+            chance = law.chance.item(place)
         arm = law.members.item(place)
         decision = Decision(number, self.names[arm], chance, self.known.told + 1, self.version, group)
         return Waiting(decision, arm, time, unit)
+
+    def _draw_held(self, law: Law) -> tuple[int, float, str | None]:
+        """A place, its probability, and whether the holdout drew it."""
+        u, share, held = self.draws.next(), self.settings.holdout, self._held(law.members)
+        if held is None:
+            place = draw(law.chance, law.heights, u)
+            return place, law.chance.item(place), None
+        if u < share:
+            place, group = held.item(min(int(u / share * held.size), held.size - 1)), HOLDOUT
+        else:
+            place, group = draw(law.chance, law.heights, min((u - share) / (1 - share), BELOW_1)), None
+        return place, mixed(law, held, share).chance.item(place), group
 
     def due(self, now: float) -> list[Waiting]:
         """The pending decisions whose window of reward has closed, the oldest first."""

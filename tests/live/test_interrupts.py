@@ -1,0 +1,125 @@
+"""Exceptions from signal handlers, between any two steps: everything is done wholly or not at all."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rightarm as ra
+from bandits import CATONI
+
+
+class Interrupt(BaseException):
+    """What the handler of the timer raises."""
+
+
+@pytest.fixture
+def timer() -> Iterator[Callable[[float], None]]:
+    """Sets a timer after which `Interrupt` comes from the handler of its signal."""
+
+    def interrupt(number: int, frame: Any) -> None:
+        raise Interrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    yield lambda seconds: (signal.setitimer(signal.ITIMER_REAL, seconds), None)[1]
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+SETTINGS: dict[str, tuple[ra.Policy, dict[str, Any]]] = {
+    "sums": (ra.BoltzmannGumbel(C=0.5), {}),
+    "discount": (ra.BoltzmannGumbel(C=0.5), {"discount": 0.99}),
+    "window": (ra.BoltzmannGumbel(C=0.5), {"window": 23}),
+    "memory": (ra.EXP3(gamma=0.2), {}),
+    "memory in a window": (ra.EXP3(gamma=0.2), {"window": 23}),
+    "catoni": (CATONI, {}),
+    "at close": (ra.UCB(C=0.5), {"window_of_reward": 5.0, "default": 0.0, "learn": "at close"}),
+}
+
+
+class Life:
+    """Things that happen to a bandit by chance, with what the caller knows of them."""
+
+    def __init__(self, bandit: ra.Bandit[Any], seed: int) -> None:
+        self.bandit, self.random = bandit, np.random.default_rng(seed)
+        self.corrects = not bandit.policy.columns and bandit.policy.estimator.size == 0
+
+    def step(self) -> None:
+        bandit, what = self.bandit, self.random.random()
+        pending = bandit.pending
+        if what < 0.4 or not pending:
+            bandit.ask(3) if what < 0.03 else bandit.ask(unit=f"unit {self.random.integers(1000)}")
+        elif what < 0.8:
+            bandit.tell(pending[self.random.integers(len(pending))], float(self.random.random()))
+        elif what < 0.85:
+            bandit.tell([(decision, float(self.random.random())) for decision in pending[:3]])
+        elif what < 0.9:
+            bandit.tell(arm=bandit.arms[0], reward=float(self.random.random()))
+        elif what < 0.93 and self.corrects and bandit._state.ledger.answered:
+            bandit.correct(next(reversed(bandit._state.ledger.answered)), float(self.random.random()))
+        elif what < 0.96:
+            bandit.cancel(pending[0])
+        elif len(bandit._state.names) < 12:
+            bandit.add_arm(f"new {len(bandit._state.names)}")
+        elif len(bandit.arms) > 2:
+            bandit.retire_arm(bandit.arms[0])
+        else:
+            bandit.restore_arm(bandit._state.names[0])
+
+
+def interrupted(life: Life, timer: Callable[[float], None], times: int) -> int:
+    """Let things happen until so many interrupts came; how many of them came inside."""
+    for _ in range(200):  # everything is compiled then: an interrupt must not break that off
+        life.step()
+    inside = came = 0
+    while came < times:
+        seconds = float(life.random.uniform(1e-6, 3e-4))
+        try:
+            timer(seconds)
+            while True:
+                life.step()
+        except Interrupt:
+            inside += life.bandit._changes.note is not None
+            came += 1
+    return inside
+
+
+def run(name: str, path: Path | None, timer: Callable[[float], None], times: int) -> None:
+    policy, settings = SETTINGS[name]
+    ticks = iter(range(1_700_000_000, 2_000_000_000))
+    bandit = ra.Bandit(["a", "b", "c"], policy, seed=5, log=path, clock=lambda: float(next(ticks)), **settings)
+    inside = interrupted(Life(bandit, 7), timer, times)
+    assert inside > 0
+    text = bandit.to_json()
+    copy = ra.Bandit.from_json(text, clock=lambda: float(next(ticks)))  # which looks at every number
+    assert copy.to_json().replace(" ", "")[:100] == text.replace(" ", "")[:100]
+    assert copy.probabilities() == bandit.probabilities()
+    if path is None:
+        return
+    bandit.close()
+    with ra.Bandit.from_log(path, policy, clock=lambda: 2e9) as again:
+        assert again.table() == bandit.table()
+        assert again.pending == bandit.pending
+        assert again._state.draws.next() == bandit._state.draws.next()
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("logged", [False, True], ids=["memory", "log"])
+def test_interrupts_leave_nothing_torn(
+    name: str, logged: bool, tmp_path: Path, timer: Callable[[float], None]
+) -> None:
+    run(name, tmp_path / "log.jsonl" if logged else None, timer, 300)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("logged", [False, True], ids=["memory", "log"])
+def test_a_hundred_thousand_interrupts(
+    name: str, logged: bool, tmp_path: Path, timer: Callable[[float], None]
+) -> None:
+    run(name, tmp_path / "log.jsonl" if logged else None, timer, 7_200)
