@@ -91,20 +91,15 @@ class Model:
         """What the rewards of an arm have added to a column."""
         return math.fsum(weight * self.added[name](reward, p) for reward, p, weight in self.rewards(arm))
 
-    def spread(self, arm: Hashable) -> float:
-        mean = self.mean(arm)
-        return math.fsum(weight * (reward - mean) ** 2 for reward, _, weight in self.rewards(arm))
-
-    def half_widths(self) -> dict[Hashable, float]:
-        """Of the intervals: an arm's variance is shrunk towards the pooled one, with the weight of one reward."""
-        pulls = {arm: self.pulls(arm) for arm in self.arms}
-        free = {arm: max(n - 1, 0.0) for arm, n in pulls.items()}
-        spreads = {arm: self.spread(arm) for arm in self.arms}
-        common = math.fsum(spreads.values()) / math.fsum(free.values()) if any(free.values()) else math.inf
-        return {
-            arm: 1.96 * math.sqrt((spreads[arm] + common) / (free[arm] + 1) / n) if n > FORGOTTEN else math.inf
-            for arm, n in pulls.items()
-        }
+    def lifetime(self) -> tuple[list[float], list[float], list[float]]:
+        """Of every arm the number of all rewards, also of those that count no more, their mean, and Σ (x − mean)²."""
+        counts, means, spreads = list[float](), list[float](), list[float]()
+        for arm in self.arms:
+            rewards = [reward for own, reward, _ in self.learned if own == arm]
+            counts.append(len(rewards))
+            means.append(math.fsum(rewards) / len(rewards) if rewards else 0.0)
+            spreads.append(math.fsum((reward - means[-1]) ** 2 for reward in rewards))
+        return counts, means, spreads
 
     @property
     def round(self) -> int:

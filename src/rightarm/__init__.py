@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from rightarm import inference, moved, noise, propensity, theory
 from rightarm.estimators import Catoni, CatoniEstimator, Estimator, Mean
-from rightarm.evaluation import Evaluation, Replay, SampleRatio, evaluate, replay, sample_ratio
+from rightarm.evaluation import Evaluation, Lift, Replay, SampleRatio, evaluate, lift, replay, sample_ratio
 from rightarm.formula import Count, NonNegative, Positive, Probability
 from rightarm.live import Bandit, Decision
 from rightarm.logs import LogWriter, convert_log, read_log, read_table, to_obp, to_vw
@@ -92,6 +92,7 @@ __all__ = [
     "Gaussian",
     "GaussianKLUCB",
     "GaussianThompson",
+    "Lift",
     "Loaded",
     "LogNormal",
     "LogWriter",
@@ -123,6 +124,7 @@ __all__ = [
     "inference",
     "inverse_log",
     "inverse_sqrt",
+    "lift",
     "load",
     "noise",
     "policy",

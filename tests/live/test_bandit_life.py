@@ -16,6 +16,8 @@ import pytest
 import rightarm as ra
 from bandit_model import Model, by_exponents, by_gumbel
 from bandits import BGE, CATONI, KNOWN, NO_SUMS, STATE, Clock, column, told
+from rightarm import inference
+from rightarm.live import answers
 
 # Long runs against the model that counts.
 
@@ -133,8 +135,9 @@ class Life:
         law, rows = self.model.probabilities(), self.bandit.table()
         assert [row["arm"] for row in rows] == self.model.arms
         pulls = {arm: self.model.pulls(arm) for arm in self.model.arms}
-        halves = self.model.half_widths()
-        for row in rows:
+        forgets = self.model.discount < 1 or self.model.window is not None
+        intervals = inference.means(*self.model.lifetime(), answers.reward_range(self.bandit._state))
+        for i, row in enumerate(rows):
             arm = row["arm"]
             assert row["pulls"] == pytest.approx(pulls[arm], abs=1e-9)
             assert row["pending"] == self.model.waiting(arm)
@@ -143,11 +146,11 @@ class Life:
             assert row["share"] == pytest.approx(pulls[arm] / (sum(pulls.values()) or 1), abs=1e-9)
             if pulls[arm] > 1e-6:
                 assert row["estimate"] == pytest.approx(self.model.estimate(arm), abs=1e-9)
-            half, mean = halves[arm], self.model.mean(arm)
-            if half == math.inf:
+            if math.isnan(intervals.lows[i]) or forgets:
                 assert row["low"] is row["high"] is None
             else:
-                assert [row["low"], row["high"]] == pytest.approx([mean - half, mean + half], rel=1e-6, abs=1e-7)
+                expected = [intervals.lows[i], intervals.highs[i]]
+                assert [row["low"], row["high"]] == pytest.approx(expected, rel=1e-6, abs=1e-7)
 
 
 EVENTS: list[tuple[Callable[[Life], None], float]] = [

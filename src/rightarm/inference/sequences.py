@@ -1,11 +1,11 @@
 """Confidence sequences for the means of arms, from the number of rewards of each, their mean and their spread.
 
-An interval here holds at every moment at once and whatever chose when to pull the arm: one may look after every reward,
-stop when one likes, and let a bandit decide by the same rewards. It needs rewards of an arm whose mean, given all that
-came before, is the same every time. Where means drift, a `Bounded` interval is about their average over the arm's pulls.
+An interval here holds at every moment at once and whatever chose when to pull the arm: one may look after every
+reward, stop when one likes, and let a bandit decide by the same rewards. It needs rewards of an arm whose mean, given
+all that came before, is the same every time. Where means drift, a `Bounded` interval is about their average over pulls.
 
-Only statistics are needed that do not depend on the order of rewards: so nothing has to be kept up to date besides sums,
-and a reward that is corrected later is corrected here too.
+Only statistics are needed that do not depend on the order of rewards: so nothing has to be kept up to date besides
+sums, and a reward that is corrected later is corrected here too.
 
 **Rewards in a range**, scaled to 0 to 1. A gambler who bets by a constant γ > 0 that the mean is above m has after n
 rewards the capital Π (1 + γ x_t)/(1 + γ m), which is a fair game if the mean is m (`rightarm.inference.confidence`). Of
@@ -24,9 +24,9 @@ safe side. The upper bound is the lower one of 1 − x.
 sub-Gaussian rewards of a known σ; with σ estimated from the rewards it holds in the limit, and is called asymptotic.
 
 References: Krein and Nudel'man, "The Markov moment problem and extremal problems", 1977; Waudby-Smith and Ramdas,
-"Estimating means of bounded random variables by betting", JRSS B 2024; Robbins, "Statistical methods related to the law
-of the iterated logarithm", 1970; Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas, "Time-uniform central limit theory and
-asymptotic confidence sequences", Annals of Statistics 2024.
+"Estimating means of bounded random variables by betting", JRSS B 2024; Robbins, "Statistical methods related to the
+law of the iterated logarithm", 1970; Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas, "Time-uniform central limit
+theory and asymptotic confidence sequences", Annals of Statistics 2024.
 """
 
 from __future__ import annotations
@@ -154,8 +154,8 @@ class Bounded:
     def intervals(self, confidence: float) -> Means:
         level = math.log(2 / (1 - confidence))
         below, above = (_bound(self.counts, gains, level, np.zeros(self.counts.shape), STEPS) for gains in self.gains)
-        ends = (np.where(self.counts > 0, self.low + self.span * end, np.nan) for end in (below, 1 - above))
-        return Means(*ends, confidence, self.kind)
+        lows, highs = (np.where(self.counts > 0, self.low + self.span * end, np.nan) for end in (below, 1 - above))
+        return Means(lows, highs, confidence, self.kind)
 
     def gaps(self, error: float) -> F64:
         """The evidence that j's mean is below m + δ, times that of i's being above m, is a fair game's capital too.

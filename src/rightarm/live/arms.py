@@ -216,20 +216,6 @@ class Arms:
         counts, sums = self.statistic(COUNT), self.statistic(SUM) + self.statistic(LOST)
         return np.divide(sums, counts, out=np.zeros(self.count), where=counts > 0)
 
-    def half_widths(self) -> F64:
-        """Half of a 95% interval of each mean, by the normal law; infinite where nothing is known.
-
-        An arm's variance is shrunk towards the pooled variance, with weight one reward: three equal rewards would have
-        none.
-        """
-        counts, spread = self.statistic(COUNT), self.statistic(SPREAD)
-        seen = counts > FORGOTTEN
-        free = np.maximum(counts - 1, 0.0)
-        common = spread.sum() / free.sum() if free.sum() > 0 else np.inf
-        variance = (spread + common) / (free + 1)
-        squares = np.divide(variance, counts, out=np.full(counts.size, np.inf), where=seen)
-        return np.asarray(1.96 * np.sqrt(squares))
-
     # As plain data.
 
     def to_json(self) -> dict[str, Any]:

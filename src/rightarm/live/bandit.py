@@ -16,8 +16,9 @@ import numpy as np
 
 from rightarm.extras import polars_for
 from rightarm.formula import check_count, check_number
+from rightarm.inference import Best, Difference
+from rightarm.live import answers, summary
 from rightarm.live import state as saved
-from rightarm.live import summary
 from rightarm.live.fold import State
 from rightarm.live.ledger import Decision, Waiting
 from rightarm.logs.events import Event, answer_event, check_arm_name
@@ -346,11 +347,34 @@ class Bandit:
             names = self._state.names
             return {names[i]: p for i, p in zip(law.members.tolist(), law.chance.tolist(), strict=True)}
 
-    def table(self) -> list[dict[str, Any]]:
-        """For every arm: pulls, estimate, a 95% interval of the mean, share of pulls, probability now, what is pending.
+    def difference(self, arm: Hashable, other: Hashable, *, confidence: float = 0.95) -> Difference:
+        """By how much the mean of ``arm`` is above that of ``other``: an interval that holds at any time.
 
-        The interval is about the plain mean, by the normal law. Where a policy chose what to look at it is a guide, not
-        a guarantee; `evaluate` has intervals that hold.
+        One may look after every reward and stop when one likes; that the bandit chose what to pull does not matter. The
+        bandit's ``reward_range`` makes the interval hold for any number of rewards; without it is asymptotic, and says
+        so. `rightarm.inference` has the same for statistics from elsewhere.
+
+        >>> import rightarm as ra
+        >>> bandit = ra.Bandit(["blue", "red"], ra.UCB(C=0.5))
+        >>> print(bandit.difference("blue", "red"))
+        cannot tell yet: without a reward_range an arm needs 30 rewards that are not all equal
+        """
+        with self._lock:
+            return answers.difference(self._state, arm, other, confidence)
+
+    def best(self, *, confidence: float = 0.95, tolerance: float = 0.0) -> Best:
+        """Which arms can still be the best, which one to choose, and what choosing it for good can cost; at any time.
+
+        ``stop`` says whether that is ``tolerance`` per decision at most. Retired arms are left out.
+        """
+        with self._lock:
+            return answers.best(self._state, confidence, tolerance)
+
+    def table(self) -> list[dict[str, Any]]:
+        """For every arm: pulls, estimate, mean of all rewards with a 95% interval, share, probability now, pending.
+
+        The interval, from ``low`` to ``high``, holds at any time, as `difference` says; ``kind`` says what it rests on.
+        It is about all rewards that were learned, also where the policy forgets some.
         """
         with self._lock:
             return summary.table(self._state)
