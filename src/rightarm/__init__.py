@@ -57,6 +57,7 @@ from rightarm.problems import (
 from rightarm.simulation import RandomProblem, Result, ResultsByProblem, simulate
 
 if TYPE_CHECKING:
+    from rightarm.lab.report import log_report
     from rightarm.lab.results import CellResult, Loaded, load
     from rightarm.lab.run import run
 
@@ -126,6 +127,7 @@ __all__ = [
     "inverse_sqrt",
     "lift",
     "load",
+    "log_report",
     "noise",
     "policy",
     "probabilities",
@@ -146,7 +148,13 @@ __all__ = [
 
 
 # What only some programs use is imported when it is first asked for, so that ``import rightarm`` stays quick.
-LATER = {"CellResult": "lab.results", "Loaded": "lab.results", "load": "lab.results", "run": "lab.run"}
+LATER = {
+    "CellResult": "lab.results",
+    "Loaded": "lab.results",
+    "load": "lab.results",
+    "log_report": "lab.report",
+    "run": "lab.run",
+}
 
 
 def __getattr__(name: str) -> Any:

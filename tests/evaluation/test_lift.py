@@ -26,10 +26,11 @@ def truths(log: dict[str, list[Any]], against: str, eta: float, floor: float) ->
     return total / len(log["arm"])
 
 
+@pytest.mark.parametrize("floor", [None, 0.05])
 @pytest.mark.parametrize("against", ["uniform", "a", "b"])
-def test_coverage_on_adaptive_logs(against: str) -> None:
+def test_coverage_on_adaptive_logs(against: str, floor: float | None) -> None:
     logs = adaptive_logs()
-    found = [ra.lift(log, against) for log in logs]
+    found = [ra.lift(log, against, floor=floor) for log in logs]
     missed = 0
     for own, log in zip(found, logs, strict=True):
         missed += not own.low <= truths(log, against, 10.0, 0.05) <= own.high
@@ -43,6 +44,14 @@ def test_it_is_narrower_than_two_intervals() -> None:
     assert found.low > 0.02
     assert found.high - found.low < 1.5 * (uniform.high - uniform.low)
     assert found.estimate == pytest.approx(uniform.logged - uniform.snips)
+
+
+def test_a_floor_makes_it_narrower_where_rewards_are_rare() -> None:
+    log = softmax_log(3, 4_000, eta=40.0, floor=0.05, means=[0.1, 0.03, 0.05])
+    plain, floored = ra.lift(log), ra.lift(log, floor=0.05)
+    assert floored.high - floored.low < 0.7 * (plain.high - plain.low)
+    with pytest.raises(ValueError, match=r"floor must be at most every propensity, got 0\.3"):
+        ra.lift(log, floor=0.3)
 
 
 def test_other_units_and_missing_rewards() -> None:

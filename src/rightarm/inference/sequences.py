@@ -33,10 +33,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from rightarm.formula import check_number
 from rightarm.inference.confidence import BETS, check_confidence
@@ -104,7 +104,10 @@ class Rewards(Protocol):
         """An interval for each mean."""
 
     def gaps(self, error: float) -> F64:
-        """In row j and column i a bound above (mean of j) − (mean of i), ever wrong with probability ``error``."""
+        """In row j and column i a bound above (mean of j) − (mean of i), ever wrong with probability ``error``.
+
+        Arms are the last axis of the statistics; others may stand before it.
+        """
 
     def lacking(self) -> str:
         """What an arm needs so that anything can be said of it; empty if nothing."""
@@ -168,8 +171,8 @@ class Bounded:
         shares = np.linspace(math.log(CASH), goal - math.log(CASH), PARTS + 1)[1:]
         levels = [-math.inf, *(np.log((np.exp(shares) - CASH) / (1 - CASH)).tolist())]
         below, above = (_bounds(self.counts, gains, levels) for gains in self.gains)
-        rows = [((1 - above[:, 1:]) - own[:0:-1]).max(axis=1) for own in below]
-        return np.array(rows).T * self.span
+        columns = [((1 - above[..., 1:]) - below[..., [i], :0:-1]).max(axis=-1) for i in range(self.counts.shape[-1])]
+        return np.stack(columns, axis=-1) * self.span
 
     def lacking(self) -> str:
         return ""
@@ -211,6 +214,11 @@ def _bounds(counts: F64, gains: F64, levels: list[float]) -> F64:
     return np.stack([np.ones(counts.shape), *reversed(found)], axis=-1)
 
 
+def _pairs(operation: np.ufunc, values: NDArray[Any]) -> NDArray[Any]:
+    """The operation on all pairs of the last axis."""
+    return np.asarray(operation(values[..., :, None], values[..., None, :]))
+
+
 class Normal:
     """Rewards of any size, sub-Gaussian with a known σ, or with a finite variance."""
 
@@ -232,10 +240,10 @@ class Normal:
 
     def gaps(self, error: float) -> F64:
         """Both arms' mixtures multiplied, at the means with this difference for which the product is the least."""
-        goal = -math.log(error) + self.cost[:, None] + self.cost
-        half = np.sqrt(goal * (self.scale[:, None] + self.scale))
-        half[~(self.known[:, None] & self.known)] = np.inf
-        return np.asarray(self.means[:, None] - self.means + half)
+        goal = -math.log(error) + _pairs(np.add, self.cost)
+        half = np.sqrt(goal * _pairs(np.add, self.scale))
+        half[~_pairs(np.logical_and, self.known)] = np.inf
+        return np.asarray(_pairs(np.subtract, self.means) + half)
 
     def lacking(self) -> str:
         if self.known.all():
