@@ -163,6 +163,22 @@ def test_harm_is_a_difference_below_minus_the_budget() -> None:
     assert inference.harm(*statistics, 0.0, sigma=0.1)
 
 
+def test_the_quick_answer_is_the_same() -> None:
+    """At random: harm is asked near the bound, on either side of it."""
+    random, found = np.random.default_rng(1), []
+    for _ in range(60):
+        counts = np.exp(random.uniform(2, 9, 2)).round()
+        means = np.sort(random.random(2) * 0.9)
+        spreads = counts * means * (1 - means) * random.random(2)
+        for error in (0.05, 1e-4):
+            above = float(rewards_of(counts, means, spreads, (0, 1), None).gaps(error)[0, 1])
+            for budget in (-above - 1e-3, -above + 1e-3):
+                if -means[0] < budget < float(means[1] - means[0]):
+                    found.append(budget < -above)
+                    assert inference.harm(counts, means, spreads, budget, (0, 1), 1 - error) == found[-1]
+    assert 50 < sum(found) < len(found) - 20
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

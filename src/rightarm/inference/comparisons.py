@@ -190,5 +190,4 @@ def harm(
     if rewards.counts.shape != (2,):
         raise ValueError(f"harm is that of an arm against a control, got statistics of {rewards.counts.size}")
     error = 1 - check_confidence(confidence)
-    apart = float(rewards.means[1] - rewards.means[0]) > allowed  # else no interval can be, and it costs nothing to ask
-    return apart and float(rewards.gaps(error)[0, 1]) < -allowed
+    return float(rewards.means[1] - rewards.means[0]) > allowed and rewards.exceeds(allowed, error)

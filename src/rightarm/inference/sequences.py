@@ -109,6 +109,9 @@ class Rewards(Protocol):
         Arms are the last axis of the statistics; others may stand before it.
         """
 
+    def exceeds(self, gap: float, error: float) -> bool:
+        """Of two arms: whether the second's mean is above the first's by more than ``gap``, by what `gaps` says."""
+
     def lacking(self) -> str:
         """What an arm needs so that anything can be said of it; empty if nothing."""
 
@@ -137,7 +140,7 @@ def rewards_of(
 def check_range(reward_range: Range) -> Range:
     """Return the ends of the range of rewards, the lower one first."""
     low, high = (check_number("reward_range", end) for end in reward_range)
-    if not low < high:
+    if not 0 < high - low < math.inf:
         raise ValueError(f"reward_range must be two numbers, the lower one first, got {reward_range}")
     return low, high
 
@@ -150,9 +153,9 @@ class Bounded:
     def __init__(self, counts: F64, means: F64, spreads: F64, reward_range: Range) -> None:
         self.counts, self.means = counts, means
         self.low, self.span = reward_range[0], reward_range[1] - reward_range[0]
-        centres = np.clip((means - self.low) / self.span, 0.0, 1.0)
-        variances = np.divide(spreads, counts * self.span**2, out=np.zeros(counts.shape), where=counts > 0)
-        self.gains = _gains(counts, centres, variances), _gains(counts, 1 - centres, variances)
+        self.centres = np.clip((means - self.low) / self.span, 0.0, 1.0)
+        self.variances = spreads / self.span / self.span / np.maximum(counts, 1)
+        self.gains = tuple(_gains(counts, centres, self.variances) for centres in (self.centres, 1 - self.centres))
 
     def intervals(self, confidence: float) -> Means:
         level = math.log(2 / (1 - confidence))
@@ -173,6 +176,17 @@ class Bounded:
         below, above = (_bounds(self.counts, gains, levels) for gains in self.gains)
         columns = [((1 - above[..., 1:]) - below[..., [i], :0:-1]).max(axis=-1) for i in range(self.counts.shape[-1])]
         return np.stack(columns, axis=-1) * self.span
+
+    def exceeds(self, gap: float, error: float) -> bool:
+        """First at one pair of means only, those that fit best: nearly always that is an answer, and a quick one."""
+        least, weights = gap / self.span, self.counts / (self.variances + 1e-3)
+        m = (weights @ (self.centres - [0.0, least])) / max(float(weights.sum()), 1e-300)
+        at = np.clip([1 - m, m + least], 0.0, 1.0)  # of the first arm seen from above, of the second from below
+        capital = np.logaddexp.reduce(
+            np.stack([self.gains[1][0], self.gains[0][1]]) - self.counts[:, None] * np.log1p(BETS * at[:, None]), axis=1
+        )
+        both = np.logaddexp(math.log(CASH), math.log1p(-CASH) + capital).sum()
+        return bool(both >= -math.log(error)) and float(self.gaps(error)[0, 1]) < -gap
 
     def lacking(self) -> str:
         return ""
@@ -244,6 +258,9 @@ class Normal:
         half = np.sqrt(goal * _pairs(np.add, self.scale))
         half[~_pairs(np.logical_and, self.known)] = np.inf
         return np.asarray(_pairs(np.subtract, self.means) + half)
+
+    def exceeds(self, gap: float, error: float) -> bool:
+        return float(self.gaps(error)[0, 1]) < -gap
 
     def lacking(self) -> str:
         if self.known.all():
