@@ -34,8 +34,9 @@ MOST_COLOURS = 8  # arms that have a colour of their own there
 QUANTILES = {"median": 0.5, "90%": 0.9, "99%": 0.99, "longest": 1.0}
 LEFT_OUT = {
     "pending": "decisions that wait for a reward",
-    "cancelled": "decisions that were closed without a reward",
+    "closed": "decisions that were closed without a reward",
     "observation": "rewards that no decision led to",
+    "correction": "rewards that were corrected later; the last value counts",
     "policy": "changes of the policy",
 }
 READING = (
@@ -118,14 +119,13 @@ def _read(log: Any) -> Told:
     if isinstance(log, str | os.PathLike):
         kinds.update(event["event"] for event in read_events(log))
         frame, title = read_log(log), f"Report of {Path(log).name}"
-    columns = {
-        name: plain(frame[name]) for name in (*NEEDED, "among", "id", "asked", "told", "cancelled") if name in frame
-    }
+    columns = {name: plain(frame[name]) for name in (*NEEDED, "among", "id", "asked", "told") if name in frame}
     lacking = [name for name in NEEDED if name not in columns]
     if lacking:
         raise ValueError(f"log must have the columns {', '.join(NEEDED)}, got none called {lacking[0]!r}")
-    cancelled = sum(columns.get("cancelled", ()))
-    kinds["cancelled"], kinds["pending"] = cancelled, sum(r is None for r in columns["reward"]) - cancelled
+    without = [i for i, reward in enumerate(columns["reward"]) if reward is None]
+    kinds["pending"] = sum(columns["told"][i] is None for i in without) if "told" in columns else len(without)
+    kinds["closed"] = len(without) - kinds["pending"]
     return Told(title, columns, kinds)
 
 
