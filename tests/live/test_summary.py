@@ -53,6 +53,8 @@ def test_the_answers_are_those_of_the_statistics() -> None:
         bandit.best()
     with pytest.raises(ValueError, match="other must be one of 'a', 'b', 'c', got 'x'"):
         bandit.difference("a", "x")
+    with pytest.raises(ValueError, match="other must be another arm than 'a', got 'a'"):
+        bandit.difference("a", "a")
 
 
 def test_the_summary_is_the_table() -> None:
