@@ -91,15 +91,15 @@ class Model:
         """What the rewards of an arm have added to a column."""
         return math.fsum(weight * self.added[name](reward, p) for reward, p, weight in self.rewards(arm))
 
-    def spread(self, arm: Hashable) -> float:
-        mean = self.mean(arm)
-        return math.fsum(weight * (reward - mean) ** 2 for reward, _, weight in self.rewards(arm))
-
-    def lifetime(self, arm: Hashable) -> tuple[int, float, float]:
-        """Number, mean and Σ (x − mean)² of all rewards ever, also of those that count no more."""
-        rewards = [reward for own, reward, _ in self.learned if own == arm]
-        mean = math.fsum(rewards) / len(rewards) if rewards else 0.0
-        return len(rewards), mean, math.fsum((reward - mean) ** 2 for reward in rewards)
+    def lifetime(self) -> tuple[list[float], list[float], list[float]]:
+        """Of every arm the number of all rewards, also of those that count no more, their mean, and Σ (x − mean)²."""
+        counts, means, spreads = list[float](), list[float](), list[float]()
+        for arm in self.arms:
+            rewards = [reward for own, reward, _ in self.learned if own == arm]
+            counts.append(len(rewards))
+            means.append(math.fsum(rewards) / len(rewards) if rewards else 0.0)
+            spreads.append(math.fsum((reward - means[-1]) ** 2 for reward in rewards))
+        return counts, means, spreads
 
     @property
     def round(self) -> int:

@@ -78,6 +78,14 @@ def test_logs() -> None:
     assert names["ra"].read_log("decisions.jsonl")["reward"].to_list() == [1.0]
 
 
+def test_answers(folder: Path) -> None:
+    names = run("docs/answers.md", 3)
+    assert names["difference"].better
+    assert names["best"].leader == "blue"
+    assert (folder / "week.html").stat().st_size > 10_000
+    assert (names["apart"].better, names["harmful"]) == (True, True)
+
+
 def test_experiments(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (file,) = blocks("docs/experiments.md", "toml")
     (folder / "gaps.toml").write_text(file.replace("256", "16"), encoding="utf-8")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from rightarm import inference, moved, noise, propensity, theory
 from rightarm.estimators import Catoni, CatoniEstimator, Estimator, Mean
-from rightarm.evaluation import Evaluation, Replay, SampleRatio, evaluate, replay, sample_ratio
+from rightarm.evaluation import Evaluation, Lift, Replay, SampleRatio, evaluate, lift, replay, sample_ratio
 from rightarm.formula import Count, NonNegative, Positive, Probability
 from rightarm.live import Bandit, Decision
 from rightarm.logs import LogWriter, convert_log, read_log, read_table, to_obp, to_vw
@@ -58,6 +58,7 @@ from rightarm.problems import (
 from rightarm.simulation import RandomProblem, Result, ResultsByProblem, simulate
 
 if TYPE_CHECKING:
+    from rightarm.lab.report import log_report
     from rightarm.lab.results import CellResult, Loaded, load
     from rightarm.lab.run import run
 
@@ -93,6 +94,7 @@ __all__ = [
     "Gaussian",
     "GaussianKLUCB",
     "GaussianThompson",
+    "Lift",
     "Loaded",
     "LogNormal",
     "LogWriter",
@@ -125,7 +127,9 @@ __all__ = [
     "inference",
     "inverse_log",
     "inverse_sqrt",
+    "lift",
     "load",
+    "log_report",
     "noise",
     "policy",
     "probabilities",
@@ -146,7 +150,13 @@ __all__ = [
 
 
 # What only some programs use is imported when it is first asked for, so that ``import rightarm`` stays quick.
-LATER = {"CellResult": "lab.results", "Loaded": "lab.results", "load": "lab.results", "run": "lab.run"}
+LATER = {
+    "CellResult": "lab.results",
+    "Loaded": "lab.results",
+    "load": "lab.results",
+    "log_report": "lab.report",
+    "run": "lab.run",
+}
 
 
 def __getattr__(name: str) -> Any:

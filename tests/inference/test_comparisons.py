@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,16 @@ PAIRS = {
 }
 
 
-def columns(arms: Any) -> list[list[float]]:
-    return [list(column) for column in zip(*arms, strict=True)]
+Columns = tuple[list[float], list[float], list[float]]
+
+
+def columns(arms: Sequence[naive.Statistics]) -> Columns:
+    counts, means, spreads = zip(*arms, strict=True)
+    return list(counts), list(means), list(spreads)
+
+
+def reversed_columns(statistics: Columns) -> Columns:
+    return statistics[0][::-1], statistics[1][::-1], statistics[2][::-1]
 
 
 @pytest.mark.parametrize("name", [name for name in PAIRS if name != "nothing of one"])
@@ -54,9 +63,10 @@ def test_a_difference_is_narrower_than_two_intervals() -> None:
 
 def test_the_other_way_round_is_the_negative() -> None:
     one, two = PAIRS["clicks"]
-    for options in ({"reward_range": (0, 1)}, {"sigma": 0.5}, {}):
-        there = inference.difference(*columns([one, two]), **options)  # type: ignore[arg-type]
-        back = inference.difference(*columns([two, one]), **options)  # type: ignore[arg-type]
+    settings: list[dict[str, Any]] = [{"reward_range": (0, 1)}, {"sigma": 0.5}, {}]
+    for options in settings:
+        there = inference.difference(*columns([one, two]), **options)
+        back = inference.difference(*columns([two, one]), **options)
         assert [there.low, there.high] == pytest.approx([-back.high, -back.low], rel=1e-9)
 
 
@@ -76,11 +86,11 @@ def test_the_normal_difference_is_the_least_product_of_two_mixtures() -> None:
 
 
 def test_words() -> None:
-    statistics = ([20_000, 30_000], [0.05, 0.03], [950.0, 873.0])
+    statistics = columns([(20_000, 0.05, 950.0), (30_000, 0.03, 873.0)])
     good = inference.difference(*statistics, (0, 1), names=("blue", "red"))
     assert str(good).startswith("blue is better than red: by 0.01")
     assert str(good).endswith("(95%, at any time)")
-    bad = inference.difference(*(column[::-1] for column in statistics), (0, 1), 0.9, names=("red", "blue"))
+    bad = inference.difference(*reversed_columns(statistics), (0, 1), 0.9, names=("red", "blue"))
     assert str(bad).startswith("red is worse than blue: by 0.01")
     assert "(90%, at any time)" in str(bad)
     unclear = inference.difference([20, 30], [0.05, 0.03], [0.95, 0.873], (0, 1), names=("blue", "red"))
@@ -144,13 +154,29 @@ def test_many_candidates_are_counted() -> None:
 
 
 def test_harm_is_a_difference_below_minus_the_budget() -> None:
-    statistics: Any = ([400, 9_000], [0.01, 0.05], [3.96, 427.5])
+    statistics = columns([(400, 0.01, 3.96), (9_000, 0.05, 427.5)])
     above = rewards_of(*statistics, (0, 1), None).gaps(0.05)[0, 1]
     assert above < 0
     assert inference.harm(*statistics, -above - 1e-9, (0, 1))
     assert not inference.harm(*statistics, -above + 1e-9, (0, 1))
-    assert not inference.harm(*(column[::-1] for column in statistics), 0.0, (0, 1))
+    assert not inference.harm(*reversed_columns(statistics), 0.0, (0, 1))
     assert inference.harm(*statistics, 0.0, sigma=0.1)
+
+
+def test_the_quick_answer_is_the_same() -> None:
+    """At random: harm is asked near the bound, on either side of it."""
+    random, found = np.random.default_rng(1), []
+    for _ in range(60):
+        counts = np.exp(random.uniform(2, 9, 2)).round()
+        means = np.sort(random.random(2) * 0.9)
+        spreads = counts * means * (1 - means) * random.random(2)
+        for error in (0.05, 1e-4):
+            above = float(rewards_of(counts, means, spreads, (0, 1), None).gaps(error)[0, 1])
+            for budget in (-above - 1e-3, -above + 1e-3):
+                if -means[0] < budget < float(means[1] - means[0]):
+                    found.append(budget < -above)
+                    assert inference.harm(counts, means, spreads, budget, (0, 1), 1 - error) == found[-1]
+    assert 50 < sum(found) < len(found) - 20
 
 
 @pytest.mark.parametrize(

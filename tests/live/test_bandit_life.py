@@ -16,6 +16,7 @@ import pytest
 import rightarm as ra
 from bandit_model import Model, by_exponents, by_gumbel
 from bandits import BGE, CATONI, KNOWN, NO_SUMS, STATE, Clock, column, told
+from rightarm import inference
 
 # Long runs against the model that counts.
 
@@ -147,7 +148,8 @@ class Life:
         law, rows = self.model.probabilities(), self.bandit.table()
         assert [row["arm"] for row in rows] == self.model.arms
         pulls = {arm: self.model.pulls(arm) for arm in self.model.arms}
-        for row in rows:
+        intervals = inference.means(*self.model.lifetime(), self.bandit.reward_range)
+        for i, row in enumerate(rows):
             arm = row["arm"]
             assert row["pulls"] == pytest.approx(pulls[arm], abs=1e-9)
             assert row["pending"] == self.model.waiting(arm)
@@ -156,9 +158,11 @@ class Life:
             assert row["share"] == pytest.approx(pulls[arm] / (sum(pulls.values()) or 1), abs=1e-9)
             if pulls[arm] > 1e-6:
                 assert row["estimate"] == pytest.approx(self.model.estimate(arm), abs=1e-9)
-        found = self.bandit._state.lifetime()
-        for i, arm in enumerate(self.model.arms):
-            assert [column[i] for column in found] == pytest.approx(self.model.lifetime(arm), rel=1e-9, abs=1e-9)
+            if math.isnan(intervals.lows[i]):
+                assert row["low"] is row["high"] is None
+            else:
+                expected = [intervals.lows[i], intervals.highs[i]]
+                assert [row["low"], row["high"]] == pytest.approx(expected, rel=1e-6, abs=1e-7)
 
 
 EVENTS: list[tuple[Callable[[Life], None], float]] = [

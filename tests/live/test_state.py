@@ -29,7 +29,9 @@ def test_names_survive_json_with_their_types() -> None:
 # JSON.
 
 
-def lived(bandit: ra.Bandit[Any], random: np.random.Generator, decisions: int, pending: list[int]) -> list[ra.Decision[Any]]:
+def lived(
+    bandit: ra.Bandit[Any], random: np.random.Generator, decisions: int, pending: list[int]
+) -> list[ra.Decision[Any]]:
     """Decisions whose rewards come late, in another order, or never."""
     made = []
     for _ in range(decisions):

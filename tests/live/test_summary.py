@@ -2,68 +2,59 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 
-import rightarm as ra
 from bandits import CATONI, column, told
+from rightarm import inference
 
 
-def test_the_interval_is_the_normal_one_of_a_variance_that_leans_on_all_arms() -> None:
-    """Σ (x − mean)² is 0.6875 and 0.5 in arms a and b, 1.1875 of 3 + 1 in all: a common variance of 0.296875."""
-    bandit = told({"a": [0.0, 1.0, 1.0, 0.5], "b": [0.5, 1.5], "c": [0.25], "d": []})
-    low, high = column(bandit, "low"), column(bandit, "high")
-    for arm, mean, variance, pulls in (
-        ("a", 0.625, (0.6875 + 0.296875) / 4, 4),
-        ("b", 1.0, (0.5 + 0.296875) / 2, 2),
-        ("c", 0.25, 0.296875, 1),
-    ):
-        half = 1.96 * math.sqrt(variance / pulls)
-        assert [low[arm], high[arm]] == pytest.approx([mean - half, mean + half], rel=1e-12)
-    assert [low["d"], high["d"], column(bandit, "estimate")["d"]] == [None] * 3
+def many(seed: int, count: int) -> list[float]:
+    return [float(x) for x in np.random.default_rng(seed).random(count)]
 
 
-def test_without_two_rewards_of_one_arm_there_is_no_interval() -> None:
-    bandit = told({"a": [0.0], "b": [0.5], "c": []})
-    assert set(column(bandit, "low").values()) | set(column(bandit, "high").values()) == {None}
+def test_the_interval_is_that_of_all_rewards() -> None:
+    """Without a range it is asymptotic, and there is none before 30 rewards that are not all equal."""
+    rewards = {"a": many(1, 40), "b": many(2, 29), "c": [0.5] * 40, "d": []}
+    rows = {row["arm"]: row for row in told(rewards).table()}
+    found = inference.means([40], [np.mean(rewards["a"])], [40 * np.var(rewards["a"])])
+    assert [rows["a"]["low"], rows["a"]["high"]] == pytest.approx([found.lows[0], found.highs[0]], rel=1e-12)
+    assert (rows["a"]["kind"], rows["a"]["mean"]) == ("asymptotic", pytest.approx(np.mean(rewards["a"])))
+    for arm in "bcd":
+        assert [rows[arm][name] for name in ("low", "high", "kind")] == [None] * 3
+    assert rows["d"]["estimate"] is rows["d"]["mean"] is None
 
 
 def test_the_interval_of_a_robust_estimate_is_about_the_plain_mean() -> None:
-    rewards = {"a": [0.0, 1.0, 9.0], "b": [0.5, 0.25]}
+    rewards = {"a": [*many(1, 40), 9.0], "b": many(2, 50)}
     plain, robust = told(rewards), told(rewards, CATONI)
     assert column(plain, "estimate") != column(robust, "estimate")
-    for name in ("low", "high"):
+    for name in ("low", "high", "mean"):
         assert column(plain, name) == column(robust, name)
 
 
-@pytest.mark.parametrize("reward", [0.1, 0.45, 0.6, 1 / 3])
-def test_equal_rewards_have_no_spread(reward: float) -> None:
-    """Whatever rounding does to their mean: the interval is a point, and the state can be kept."""
-    bandit = told({"a": [], "b": [reward]})
-    for _ in range(100):
-        bandit.tell(arm="a", reward=reward)
-        for row in bandit.table()[: bandit.ask().round > 3]:
-            assert [row["low"], row["high"]] == pytest.approx([reward, reward], abs=1e-12)
-        assert ra.Bandit.from_json(bandit.to_json()).table() == bandit.table()
-
-
-def test_the_interval_in_a_window_is_that_of_the_last_rewards() -> None:
-    bandit, rewards = told({"a": [], "b": []}, window=8), np.random.default_rng(3).random(100).tolist()
-    for reward in rewards:
-        bandit.tell(arm="a", reward=1e6 + reward)
-    spread = 8 * np.var(rewards[-8:])
-    half = 1.96 * math.sqrt((spread + spread / 7) / 8 / 8)
-    row = bandit.table()[0]
-    assert row["high"] - row["low"] == pytest.approx(2 * half, rel=1e-6)
-
-
-def test_the_interval_forgets_by_the_discount() -> None:
-    bandit = told({"a": [0.0, 1.0] * 20 + [0.5] * 400, "b": []}, discount=0.9)
-    row = bandit.table()[0]
-    assert row["estimate"] == pytest.approx(0.5, abs=1e-9)
-    assert 0 <= row["high"] - row["low"] < 1e-6  # 0.9^400 of what it was
+def test_the_answers_are_those_of_the_statistics() -> None:
+    rewards = {"a": many(1, 400), "b": [x / 2 for x in many(2, 50)], "c": many(3, 60)}
+    bandit = told(rewards)
+    bandit.retire_arm("c")
+    counts = [len(values) for values in rewards.values()]
+    means = [np.mean(values) for values in rewards.values()]
+    spreads = [len(values) * np.var(values) for values in rewards.values()]
+    found = bandit.difference("b", "a", confidence=0.9)
+    expected = inference.difference(counts[1::-1], means[1::-1], spreads[1::-1], None, 0.9, names=("b", "a"))
+    assert [found.low, found.high] == pytest.approx([expected.low, expected.high], rel=1e-9)
+    assert str(found) == str(expected)
+    assert str(found).startswith("b is worse than a: by 0.")
+    best = bandit.best(tolerance=0.01)
+    assert (best.leader, best.candidates, best.arms) == ("a", ("a",), 2)
+    for arm in "ab":
+        bandit.retire_arm(arm)
+    with pytest.raises(ValueError, match="every arm is retired"):
+        bandit.best()
+    with pytest.raises(ValueError, match="other must be one of 'a', 'b', 'c', got 'x'"):
+        bandit.difference("a", "x")
+    with pytest.raises(ValueError, match="other must be another arm than 'a', got 'a'"):
+        bandit.difference("a", "a")
 
 
 def test_the_summary_is_the_table() -> None:
@@ -79,7 +70,9 @@ def test_the_text_shows_policy_arms_and_counts() -> None:
     bandit = told({"red": [0.5, 1.0], "green": [0.25]})
     bandit.ask(1_500)
     bandit.retire_arm("green")
-    head, _, red, green = str(bandit).splitlines()
+    head, titles, red, green, *note = str(bandit).splitlines()
+    assert "95%, at any time" in titles
+    assert " ".join(note).startswith("Intervals are asymptotic, from 30 rewards of an arm on;")
     assert head == "BoltzmannGumbel(C=0.5), 3 rewards, 1,500 pending"
     assert red.split()[:3] == ["red", "2", "0.75"]
     assert green.split()[:3] == ["green", "1", "0.25"]

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 import rightarm
+from rightarm.cli.logs import Confidence, Floor, Missing, RewardRange
 from rightarm.cli.options import Dask, Workers, picture, resumable, stop
 from rightarm.lab.paper import STUDIES
 from rightarm.lab.paper.finding import shipped
@@ -81,19 +82,41 @@ def _inches(size: str | None) -> tuple[float, float] | None:
 
 @app.command()
 def report(
-    folder: ResultsFolder,
-    output: Annotated[Path | None, typer.Option(help="The page; report.html in the folder unless given.")] = None,
+    source: Annotated[Path, typer.Argument(help="The folder of an experiment's results, or the log of a live bandit.")],
+    output: Annotated[
+        Path | None,
+        typer.Option(help="The page; report.html in the folder, or the log's name with .html, unless given."),
+    ] = None,
+    control: Annotated[
+        str | None, typer.Option(help="Of a log: the arm to compare others with; the first one.")
+    ] = None,
+    reward_range: RewardRange = (0.0, 1.0),
+    missing: Missing = None,
+    confidence: Confidence = 0.95,
+    floor: Floor = None,
 ) -> None:
-    """Make one page of an experiment's results, finished or not: curves, tables, differences. It needs no network.
+    """Make one page, which needs no network, of an experiment's results, finished or not, or of a live bandit's log.
 
     rightarm report results/gaps --output gaps.html
-    """
-    from rightarm.lab.report import write_report
 
-    output = output or folder / "report.html"
+    rightarm report decisions.jsonl --control red --range 0 1
+
+    The first has curves, tables and differences. The second is for a weekly meeting: which arm is the best, what the
+    bandit earned, whether the log is in order. All options but --output are about logs.
+    """
+    from rightarm.lab.report import log_report, write_report
+    from rightarm.logs import is_log
+
+    is_a_log = is_log(source)
+    output = output or (source.with_suffix(".html") if is_a_log else source / "report.html")
     if output.suffix not in (".html", ".htm"):
         raise ValueError(f"output must end in .html, got {output}")
-    loaded = rightarm.load(folder)
+    if is_a_log:
+        options: dict[str, Any] = {"missing": missing, "confidence": confidence, "floor": floor}
+        output.parent.mkdir(parents=True, exist_ok=True)
+        typer.echo(f"wrote {log_report(source, output, control=control, reward_range=reward_range, **options)}")
+        return
+    loaded = rightarm.load(source)
     output.parent.mkdir(parents=True, exist_ok=True)
     typer.echo(f"wrote {write_report(loaded, output)}")
 

@@ -123,7 +123,7 @@ def evaluate(
     low, high = check_reward_range(reward_range)
     rows, span = read_rows(log, arms, (low, high), missing), high - low
     target, scaled = chooser_of(policy, rows.names, (low, high)), (rows.rewards - low) / span
-    weights, robust, largest = _weighted(rows, scaled, target)
+    weights, robust, largest = weighted(rows, scaled, target)
     earned = weights * scaled
     bets = [[(earned, 0.0)], [(weights - earned, 0.0)]]
     if floor is not None:
@@ -155,7 +155,7 @@ def evaluate(
     )
 
 
-def _weighted(rows: Rows, scaled: F64, target: Chooser) -> tuple[F64, F64, float]:
+def weighted(rows: Rows, scaled: F64, target: Chooser) -> tuple[F64, F64, float]:
     """Every row's weight and doubly robust reward; and the largest probability that the target can give an arm."""
     weights, robust = np.empty(rows.arms.size), np.empty(rows.arms.size)
     pulls, sums = np.zeros(len(rows.names)), np.zeros(len(rows.names))

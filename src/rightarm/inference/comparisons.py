@@ -85,7 +85,8 @@ class Best:
             return f"cannot tell yet: {self.lacking}"
         few = len(self.candidates) <= NAMED
         which = _either(self.candidates) if few else f"one of {len(self.candidates)} arms"
-        return f"cannot tell yet: the best of {self.arms} arms is {which}; stopping now with {self.leader} {costs} ({sure})"
+        known = f"the best of {self.arms} arms is {which}; stopping now with {self.leader} {costs}"
+        return f"cannot tell yet: {known} ({sure})"
 
 
 def _sure(confidence: float, kind: str) -> str:
@@ -121,7 +122,7 @@ def difference(
     above = rewards.gaps((1 - check_confidence(confidence)) / 2)
     estimate = float(rewards.means[0] - rewards.means[1])
     low, high = -float(above[1, 0]), float(above[0, 1])
-    return Difference(*names, estimate, low, high, confidence, rewards.kind, rewards.lacking())
+    return Difference(names[0], names[1], estimate, low, high, confidence, rewards.kind, rewards.lacking())
 
 
 def best(
@@ -137,8 +138,8 @@ def best(
 ) -> Best:
     """Which arms can be the best, which one to choose, and what that can cost; all of it holds at any time.
 
-    Statistics and options are those of `means`. Every pair of arms is compared with an error of (1 − confidence)/(K − 1):
-    whatever is said here is wrong only if one of the K − 1 comparisons of the true best arm with the others is.
+    Statistics and options are those of `means`. Every pair of arms is compared with an error of (1 − confidence) /
+    (K − 1): what is said here is wrong only if one of the K − 1 comparisons of the true best arm with the others is.
 
     >>> print(best([900, 50_000, 2_000], [0.010, 0.030, 0.012], [8.9, 1455.0, 23.7], (0, 1), names=["a", "b", "c"]))
     b is the best of 3 arms (95%, at any time): one can stop
@@ -182,12 +183,11 @@ def harm(
     Statistics and options are those of `means`. However often one asks, the answer for an arm that is not worse by more
     than the budget is ever True with probability 1 − confidence at most. It may be asked as seldom as one likes.
 
-    >>> harm([400, 9_000], [0.01, 0.05], [3.96, 427.5], 0.005, (0, 1)), harm([4, 90], [0.0, 0.05], [0, 4.3], 0.0, (0, 1))
-    (True, False)
+    >>> harm([400, 9_000], [0.01, 0.05], [3.96, 427.5], 0.005, reward_range=(0, 1))
+    True
     """
     rewards, allowed = rewards_of(counts, means, spreads, reward_range, sigma), check_number("budget", budget)
     if rewards.counts.shape != (2,):
         raise ValueError(f"harm is that of an arm against a control, got statistics of {rewards.counts.size}")
     error = 1 - check_confidence(confidence)
-    apart = float(rewards.means[1] - rewards.means[0]) > allowed  # else no interval can be, and it costs nothing to ask
-    return apart and float(rewards.gaps(error)[0, 1]) < -allowed
+    return float(rewards.means[1] - rewards.means[0]) > allowed and rewards.exceeds(allowed, error)

@@ -7,9 +7,9 @@ Let A_t be the arm of row t, p_t its propensity, and a an arm that could be chos
     capital ← capital · (1 + λ (1{A_t = a}/p_t − 1)),      0 ≤ λ < 1,
 
 plays a game that is fair at best, if arms were drawn as the log says. So does who bets on several arms alike, or on an
-arm that the rows before point to: the same arm as in the row before. One may also begin later: after j hundred rows with
-the share 1/((j + 1)(j + 2)). All such gamblers together reach 1/α times what they began with, with probability α at most,
-at whatever row one looks (Ville).
+arm that the rows before point to: the same arm as in the row before. One may also begin later: after j hundred rows
+with the share 1/((j + 1)(j + 2)). All such gamblers together reach 1/α times what they began with, with probability α
+at most, at whatever row one looks (Ville).
 
 Only the propensity of the chosen arm is needed. A row of propensity 1 says nothing and is passed over.
 
@@ -99,7 +99,8 @@ class _Table:
         ready = np.logaddexp.accumulate(-np.log((hundreds + 1.0) * (hundreds + 2.0)) - before, axis=1)
         looks = np.arange(self.looks)
         waiting = -np.log(looks * self.step // BEGINS + 2.0)  # the share of those who have yet to begin
-        return np.logaddexp(grown + ready[:, np.searchsorted(self.begins, looks, side="right") - 1], waiting)
+        begun = grown + ready[:, np.searchsorted(self.begins, looks, side="right") - 1]
+        return np.asarray(np.logaddexp(begun, waiting))
 
     def on_arms(self) -> Iterator[Gambler]:
         """One who bets on each arm and, if these are not too many, one who bets on all arms but this one."""

@@ -1,11 +1,11 @@
 """Confidence sequences for the means of arms, from the number of rewards of each, their mean and their spread.
 
-An interval here holds at every moment at once and whatever chose when to pull the arm: one may look after every reward,
-stop when one likes, and let a bandit decide by the same rewards. It needs rewards of an arm whose mean, given all that
-came before, is the same every time. Where means drift, a `Bounded` interval is about their average over the arm's pulls.
+An interval here holds at every moment at once and whatever chose when to pull the arm: one may look after every
+reward, stop when one likes, and let a bandit decide by the same rewards. It needs rewards of an arm whose mean, given
+all that came before, is the same every time. Where means drift, a `Bounded` interval is about their average over pulls.
 
-Only statistics are needed that do not depend on the order of rewards: so nothing has to be kept up to date besides sums,
-and a reward that is corrected later is corrected here too.
+Only statistics are needed that do not depend on the order of rewards: so nothing has to be kept up to date besides
+sums, and a reward that is corrected later is corrected here too.
 
 **Rewards in a range**, scaled to 0 to 1. A gambler who bets by a constant γ > 0 that the mean is above m has after n
 rewards the capital Π (1 + γ x_t)/(1 + γ m), which is a fair game if the mean is m (`rightarm.inference.confidence`). Of
@@ -24,19 +24,19 @@ safe side. The upper bound is the lower one of 1 − x.
 sub-Gaussian rewards of a known σ; with σ estimated from the rewards it holds in the limit, and is called asymptotic.
 
 References: Krein and Nudel'man, "The Markov moment problem and extremal problems", 1977; Waudby-Smith and Ramdas,
-"Estimating means of bounded random variables by betting", JRSS B 2024; Robbins, "Statistical methods related to the law
-of the iterated logarithm", 1970; Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas, "Time-uniform central limit theory and
-asymptotic confidence sequences", Annals of Statistics 2024.
+"Estimating means of bounded random variables by betting", JRSS B 2024; Robbins, "Statistical methods related to the
+law of the iterated logarithm", 1970; Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas, "Time-uniform central limit
+theory and asymptotic confidence sequences", Annals of Statistics 2024.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from rightarm.formula import check_number
 from rightarm.inference.confidence import BETS, check_confidence
@@ -105,7 +105,13 @@ class Rewards(Protocol):
         """An interval for each mean."""
 
     def gaps(self, error: float) -> F64:
-        """In row j and column i a bound above (mean of j) − (mean of i), ever wrong with probability ``error``."""
+        """In row j and column i a bound above (mean of j) − (mean of i), ever wrong with probability ``error``.
+
+        Arms are the last axis of the statistics; others may stand before it.
+        """
+
+    def exceeds(self, gap: float, error: float) -> bool:
+        """Of two arms: whether the second's mean is above the first's by more than ``gap``, by what `gaps` says."""
 
     def lacking(self) -> str:
         """What an arm needs so that anything can be said of it; empty if nothing."""
@@ -140,15 +146,15 @@ class Bounded:
     def __init__(self, counts: F64, means: F64, spreads: F64, reward_range: Range) -> None:
         self.counts, self.means = counts, means
         self.low, self.span = reward_range[0], reward_range[1] - reward_range[0]
-        centres = np.clip((means - self.low) / self.span, 0.0, 1.0)
-        variances = np.divide(spreads, counts * self.span**2, out=np.zeros(counts.shape), where=counts > 0)
-        self.gains = _gains(counts, centres, variances), _gains(counts, 1 - centres, variances)
+        self.centres = np.clip((means - self.low) / self.span, 0.0, 1.0)
+        self.variances = spreads / self.span / self.span / np.maximum(counts, 1)
+        self.gains = tuple(_gains(counts, centres, self.variances) for centres in (self.centres, 1 - self.centres))
 
     def intervals(self, confidence: float) -> Means:
         level = math.log(2 / (1 - confidence))
         below, above = (_bound(self.counts, gains, level, np.zeros(self.counts.shape), STEPS) for gains in self.gains)
-        ends = (np.where(self.counts > 0, self.low + self.span * end, np.nan) for end in (below, 1 - above))
-        return Means(*ends, confidence, self.kind)
+        lows, highs = (np.where(self.counts > 0, self.low + self.span * end, np.nan) for end in (below, 1 - above))
+        return Means(lows, highs, confidence, self.kind)
 
     def gaps(self, error: float) -> F64:
         """The evidence that j's mean is below m + δ, times that of i's being above m, is a fair game's capital too.
@@ -161,8 +167,19 @@ class Bounded:
         shares = np.linspace(math.log(CASH), goal - math.log(CASH), PARTS + 1)[1:]
         levels = [-math.inf, *(np.log((np.exp(shares) - CASH) / (1 - CASH)).tolist())]
         below, above = (_bounds(self.counts, gains, levels) for gains in self.gains)
-        rows = [((1 - above[:, 1:]) - own[:0:-1]).max(axis=1) for own in below]
-        return np.array(rows).T * self.span
+        columns = [((1 - above[..., 1:]) - below[..., [i], :0:-1]).max(axis=-1) for i in range(self.counts.shape[-1])]
+        return np.stack(columns, axis=-1) * self.span
+
+    def exceeds(self, gap: float, error: float) -> bool:
+        """First at one pair of means only, those that fit best: nearly always that is an answer, and a quick one."""
+        least, weights = gap / self.span, self.counts / (self.variances + 1e-3)
+        m = (weights @ (self.centres - [0.0, least])) / max(float(weights.sum()), 1e-300)
+        at = np.clip([1 - m, m + least], 0.0, 1.0)  # of the first arm seen from above, of the second from below
+        capital = np.logaddexp.reduce(
+            np.stack([self.gains[1][0], self.gains[0][1]]) - self.counts[:, None] * np.log1p(BETS * at[:, None]), axis=1
+        )
+        both = np.logaddexp(math.log(CASH), math.log1p(-CASH) + capital).sum()
+        return bool(both >= -math.log(error)) and float(self.gaps(error)[0, 1]) < -gap
 
     def lacking(self) -> str:
         return ""
@@ -204,6 +221,11 @@ def _bounds(counts: F64, gains: F64, levels: list[float]) -> F64:
     return np.stack([np.ones(counts.shape), *reversed(found)], axis=-1)
 
 
+def _pairs(operation: np.ufunc, values: NDArray[Any]) -> NDArray[Any]:
+    """The operation on all pairs of the last axis."""
+    return np.asarray(operation(values[..., :, None], values[..., None, :]))
+
+
 class Normal:
     """Rewards of any size, sub-Gaussian with a known σ, or with a finite variance."""
 
@@ -225,10 +247,13 @@ class Normal:
 
     def gaps(self, error: float) -> F64:
         """Both arms' mixtures multiplied, at the means with this difference for which the product is the least."""
-        goal = -math.log(error) + self.cost[:, None] + self.cost
-        half = np.sqrt(goal * (self.scale[:, None] + self.scale))
-        half[~(self.known[:, None] & self.known)] = np.inf
-        return np.asarray(self.means[:, None] - self.means + half)
+        goal = -math.log(error) + _pairs(np.add, self.cost)
+        half = np.sqrt(goal * _pairs(np.add, self.scale))
+        half[~_pairs(np.logical_and, self.known)] = np.inf
+        return np.asarray(_pairs(np.subtract, self.means) + half)
+
+    def exceeds(self, gap: float, error: float) -> bool:
+        return float(self.gaps(error)[0, 1]) < -gap
 
     def lacking(self) -> str:
         if self.known.all():

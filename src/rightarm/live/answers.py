@@ -24,6 +24,8 @@ def means(state: State, confidence: float = 0.95) -> Means:
 def difference(state: State, arm: Hashable, other: Hashable, confidence: float) -> Difference:
     """The difference of two arms' means."""
     both = [state.arm_number("arm", arm), state.arm_number("other", other)]
+    if both[0] == both[1]:
+        raise ValueError(f"other must be another arm than {arm!r}, got {other!r}")
     counts, centres, spreads = (column[both] for column in state.lifetime())
     names = arm, other
     return inference.difference(counts, centres, spreads, state.reward_range, confidence, names=names)

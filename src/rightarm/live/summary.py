@@ -12,6 +12,7 @@ import numpy as np
 
 from rightarm import text
 from rightarm.extras import needed_for
+from rightarm.inference.sequences import ASYMPTOTIC, FEWEST
 from rightarm.live import answers
 from rightarm.live.fold import State
 from rightarm.scores.live import MEAN, PULLS
@@ -20,6 +21,7 @@ from rightarm.text import number, wrapped
 ESTIMATE, SHARE, PROBABILITY, GONE = "#0072B2", "#56B4E9", "#D55E00", "#999999"  # Okabe and Ito's colours
 HEIGHT = 0.32  # inches, of an arm
 MOST = 60  # arms; more could not be read
+INTERVAL = "95%, at any time"
 
 
 def table(state: State) -> list[dict[str, Any]]:
@@ -29,17 +31,17 @@ def table(state: State) -> list[dict[str, Any]]:
         law = state.law()
         now = dict(zip(law.members.tolist(), law.chance.tolist(), strict=True))
     pulls, estimates = known.row(PULLS).tolist(), state.unscaled(known.row(MEAN)).tolist()
-    found, means = answers.means(state), state.lifetime()[1].tolist()
-    lows, highs = found.lows.tolist(), found.highs.tolist()
+    found, (counts, means, _) = answers.means(state), state.lifetime()
+    lows, highs = ([None if math.isnan(end) else end for end in ends.tolist()] for ends in (found.lows, found.highs))
     return [
         {
             "arm": name,
             "pulls": pulls[i],
             "estimate": estimates[i] if pulls[i] else None,
-            "mean": means[i] if known.told and pulls[i] else None,
-            "low": None if math.isnan(lows[i]) else lows[i],
-            "high": None if math.isnan(highs[i]) else highs[i],
-            "kind": None if math.isnan(lows[i]) else found.kind,
+            "mean": means.item(i) if counts[i] else None,
+            "low": lows[i],
+            "high": highs[i],
+            "kind": None if lows[i] is None else found.kind,
             "share": pulls[i] / known.total if known.total else 0.0,
             "probability": now.get(i, 0.0),
             "pending": state.ledger.waiting.item(i),
@@ -56,7 +58,7 @@ def heading(state: State) -> str:
 
 def as_text(state: State) -> str:
     """The table for the eye."""
-    titles = ["arm", "pulls", "estimate", "95% interval", "share", "probability", ""]
+    titles = ["arm", "pulls", "estimate", INTERVAL, "share", "probability", ""]
     lines = [
         [
             shortened(row["arm"], 40),
@@ -69,7 +71,16 @@ def as_text(state: State) -> str:
         ]
         for row in table(state)
     ]
-    return f"{wrapped(heading(state))}\n{text.table(titles, lines)}"
+    return "\n".join([wrapped(heading(state)), text.table(titles, lines), *map(wrapped, notes(state))])
+
+
+def notes(state: State) -> list[str]:
+    """What one should know of the intervals."""
+    if not state.known.told or answers.means(state).kind != ASYMPTOTIC:
+        return []
+    return [
+        f"Intervals are asymptotic, from {FEWEST} rewards of an arm on; a reward_range makes them hold from the first."
+    ]
 
 
 def shortened(arm: Hashable, width: int) -> str:
@@ -99,7 +110,8 @@ def draw_arms(rows: list[dict[str, Any]], path: Path, title: str) -> Path:
     shares.barh(places + 0.18, now, 0.34, color=PROBABILITY, label="probability now")
     means.set_yticks(places, [shortened(row["arm"], 32) + " (retired)" * row["retired"] for row in rows])
     means.invert_yaxis()
-    means.set_xlabel("estimated mean reward, 95% interval")
+    asymptotic = any(row["kind"] == ASYMPTOTIC for row in rows)
+    means.set_xlabel(f"estimated mean reward; interval: {INTERVAL}{', asymptotic' * asymptotic}")
     shares.set_xlim(0, 1)
     shares.set_xlabel(f"{left_out} arms with fewer pulls are not shown" if left_out else "")
     for axes in (means, shares):

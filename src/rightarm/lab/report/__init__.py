@@ -1,5 +1,6 @@
-"""Pages of HTML that need no network: the report of an experiment, and the page of the paper's claims."""
+"""Pages of HTML that need no network: of an experiment, of a live bandit's log, of the paper's claims."""
 
 from rightarm.lab.report.experiment import report, write_report
+from rightarm.lab.report.log import log_report
 
-__all__ = ["report", "write_report"]
+__all__ = ["log_report", "report", "write_report"]

@@ -110,16 +110,12 @@ def run(name: str, path: Path | None, timer: Callable[[float], None], times: int
 
 @pytest.mark.parametrize("name", SETTINGS)
 @pytest.mark.parametrize("logged", [False, True], ids=["memory", "log"])
-def test_interrupts_leave_nothing_torn(
-    name: str, logged: bool, tmp_path: Path, timer: Callable[[float], None]
-) -> None:
+def test_interrupts_leave_nothing_torn(name: str, logged: bool, tmp_path: Path, timer: Callable[[float], None]) -> None:
     run(name, tmp_path / "log.jsonl" if logged else None, timer, 300)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SETTINGS)
 @pytest.mark.parametrize("logged", [False, True], ids=["memory", "log"])
-def test_a_hundred_thousand_interrupts(
-    name: str, logged: bool, tmp_path: Path, timer: Callable[[float], None]
-) -> None:
+def test_a_hundred_thousand_interrupts(name: str, logged: bool, tmp_path: Path, timer: Callable[[float], None]) -> None:
     run(name, tmp_path / "log.jsonl" if logged else None, timer, 7_200)

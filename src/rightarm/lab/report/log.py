@@ -1,0 +1,373 @@
+"""The report of a live bandit's log: one page for the people who decide what comes of it."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rightarm import inference
+from rightarm.evaluation.lift import UNIFORM, Lift, lift
+from rightarm.evaluation.sample_ratio import SampleRatio, plain, sample_ratio
+from rightarm.files import write_whole
+from rightarm.inference import Best, Difference, Means
+from rightarm.inference.confidence import check_confidence
+from rightarm.lab.report.charts import HEIGHT, MARGIN, REST, Chart, numbers
+from rightarm.lab.report.charts import text as label
+from rightarm.lab.report.differences import Value
+from rightarm.lab.report.pages import render
+from rightarm.lab.run.runner import duration
+from rightarm.logs.reader import read_events, read_log
+from rightarm.logs.rows import Rows, read_rows
+from rightarm.simulation.panels import Style, styles_of
+from rightarm.text import counted, number, percent, signed
+from rightarm.types import F64, I64
+
+BINS = 40  # of the time, in the chart of shares
+MOST_COLOURS = 8  # arms that have a colour of their own there
+QUANTILES = {"median": 0.5, "90%": 0.9, "99%": 0.99, "longest": 1.0}
+LEFT_OUT = {
+    "pending": "decisions that wait for a reward",
+    "closed": "decisions that were closed without a reward",
+    "observation": "rewards that no decision led to",
+    "correction": "rewards that were corrected later; the last value counts",
+    "policy": "changes of the policy",
+}
+READING = (
+    "Intervals hold at any time: one may look at this page every day, and stop when one likes, and the promise stays "
+    "{sure}. Each of them may be wrong in {wrong} of all bandits, ever. Estimates of an arm take its mean reward to be "
+    "the same all the time; the lift does not, and is the one to trust where the world changes. All of it needs "
+    "rewards from {low} to {high}, and that what comes late is neither better nor worse than what comes soon."
+)
+
+
+def log_report(
+    log: Any,
+    path: str | os.PathLike[str],
+    *,
+    control: Hashable = None,
+    reward_range: tuple[float, float] = (0.0, 1.0),
+    missing: float | None = None,
+    confidence: float = 0.95,
+    floor: float | None = None,
+    title: str | None = None,
+) -> Path:
+    """Write one page about a live bandit's log, for people who need not know how bandits work; it needs no network.
+
+    Which arm is the best and what is not known yet, shares over time, every arm with its interval and its difference
+    from the control, what the bandit earned beyond a uniform choice and beyond the control, whether arms came as their
+    propensities say, how long rewards took, and what was left out.
+
+    - ``log``: a path, or a frame such as `read_log` gives.
+    - ``control``: the arm that others are compared with; the first one unless given.
+    - ``reward_range``: what rewards can be. ``missing``: the reward of decisions that have none, which are left out
+      without it. ``floor``: a propensity that no arm could fall below, if there is one; the lift is narrower with it.
+
+    >>> import tempfile
+    >>> arms, chances, rewards = ["a", "b", "b", "b"], [0.25, 0.75, 0.75, 0.75], [0, 1, 1, 1]
+    >>> log = {"arm": arms * 300, "propensity": chances * 300, "reward": rewards * 300}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     "b is the best of 2 arms" in log_report(log, folder + "/week.html").read_text()
+    True
+    """
+    told = _read(log)
+    rows = read_rows(told.columns, None, reward_range, missing)
+    page = _Page(told, rows, reward_range, check_confidence(confidence), control)
+    page.options = {"reward_range": reward_range, "missing": missing, "confidence": confidence, "floor": floor}
+    path = Path(path)
+    write_whole(path, page.render(title or told.title).encode())
+    return path
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """A log as columns, and how many events of each kind it has."""
+
+    title: str
+    columns: dict[str, list[Any]]
+    kinds: Counter[str]
+
+    @property
+    def asked(self) -> F64 | None:
+        """When each decision was made, in seconds since 1970, if the log says so."""
+        return self._times("asked")
+
+    @property
+    def delays(self) -> F64 | None:
+        """How many seconds each reward took; NaN where none came."""
+        asked, told = self._times("asked"), self._times("told")
+        if asked is None or told is None:
+            return None
+        rewards = [reward is not None for reward in self.columns["reward"]]
+        return np.where(rewards, told - asked, np.nan)
+
+    def _times(self, name: str) -> F64 | None:
+        if name not in self.columns:
+            return None
+        return np.array([np.nan if time is None else time.timestamp() for time in self.columns[name]], dtype=float)
+
+
+def _read(log: Any) -> Told:
+    kinds, title = Counter[str](), "Report of a log"
+    frame = log
+    if isinstance(log, str | os.PathLike):
+        kinds.update(event["event"] for event in read_events(log))
+        frame, title = read_log(log), f"Report of {Path(log).name}"
+    columns = {name: plain(frame[name]) for name in (*NEEDED, "among", "id", "asked", "told") if name in frame}
+    lacking = [name for name in NEEDED if name not in columns]
+    if lacking:
+        raise ValueError(f"log must have the columns {', '.join(NEEDED)}, got none called {lacking[0]!r}")
+    without = [i for i, reward in enumerate(columns["reward"]) if reward is None]
+    kinds["pending"] = sum(columns["told"][i] is None for i in without) if "told" in columns else len(without)
+    kinds["closed"] = len(without) - kinds["pending"]
+    return Told(title, columns, kinds)
+
+
+NEEDED = ("arm", "propensity", "reward")
+
+
+class _Page:
+    """Everything that the page shows."""
+
+    options: dict[str, Any]
+    """Those of `lift`."""
+
+    def __init__(
+        self, log: Told, rows: Rows, reward_range: tuple[float, float], confidence: float, control: Hashable
+    ) -> None:
+        self.log, self.rows, self.range, self.confidence = log, rows, reward_range, confidence
+        self.names, self.place = _ordered(log.columns, rows.names), {name: i for i, name in enumerate(rows.names)}
+        self.control = self._named(control)
+        self.arms = np.array([self.names.index(arm) for arm in log.columns["arm"]])  # of all decisions
+        self.statistics = self._statistics()
+        self.means: Means = inference.means(*self.statistics, reward_range, confidence)
+        self.check: SampleRatio = sample_ratio(log.columns)
+
+    def _named(self, control: Hashable) -> Any:
+        """The control among the arms; by its text, since a command line knows no other."""
+        if control is None:
+            return self.names[0]
+        found = [name for name in self.names if name == control] or [n for n in self.names if str(n) == str(control)]
+        if not found:
+            raise ValueError(f"control must be one of {', '.join(map(str, self.names))}, got {control!r}")
+        return found[0]
+
+    def _statistics(self) -> tuple[F64, F64, F64]:
+        """Number, mean and spread of the rewards of each arm."""
+        own = [self.rows.rewards[self.rows.arms == self.place[name]] for name in self.names]
+        counts = np.array([float(values.size) for values in own])
+        means = np.array([values.mean() if values.size else 0.0 for values in own])
+        return counts, means, np.array([((x - mean) ** 2).sum() for x, mean in zip(own, means, strict=True)])
+
+    def render(self, title: str) -> str:
+        low, high = self.range
+        sure, wrong = f"{100 * self.confidence:g}%", f"{100 - 100 * self.confidence:g}%"
+        best, gaps = self._best(), [self._difference(i) for i in range(len(self.names))]
+        return render(
+            "log.html",
+            title=title,
+            best=str(best),
+            decided=best.stop,
+            lifts=[self._lift_row(UNIFORM), self._lift_row(self.control)],
+            check=self.check,
+            control=str(self.control),
+            facts={name: fact for name, fact in self._facts().items() if fact},
+            shares=_share_chart([str(name) for name in self.names], self.arms, self.log.asked),
+            estimates=_estimate_chart([str(name) for name in self.names], self.arms, self.statistics[1], self.means),
+            head=["arm", "decisions", "share", "rewards", "mean", f"{sure}, at any time", "against the control"],
+            arms=[self._arm_row(i, gap) for i, gap in enumerate(gaps)],
+            sentences=[str(gap) for gap in gaps if gap is not None and gap.better is not None],
+            delays=self._delays(),
+            left_out=[[f"{self.log.kinds[kind]:,}", words] for kind, words in LEFT_OUT.items() if self.log.kinds[kind]],
+            reading=READING.format(sure=sure, wrong=wrong, low=number(low), high=number(high)),
+        )
+
+    # Answers.
+
+    def _best(self) -> Best:
+        """Of the arms that the last decision could choose."""
+        among = (self.log.columns.get("among") or [None])[-1]
+        own = [i for i, name in enumerate(self.names) if among is None or name in among]
+        counts, means, spreads = (column[own] for column in self.statistics)
+        names = [str(self.names[i]) for i in own]
+        return inference.best(counts, means, spreads, self.range, self.confidence, names=names)
+
+    def _difference(self, arm: int) -> Difference | None:
+        pair = [arm, self.names.index(self.control)]
+        if pair[0] == pair[1]:
+            return None
+        counts, means, spreads = (column[pair] for column in self.statistics)
+        names = str(self.names[arm]), str(self.control)
+        return inference.difference(counts, means, spreads, self.range, self.confidence, names=names)
+
+    def _lift_row(self, against: Any) -> dict[str, str]:
+        """Lift in words; where the log cannot say it, why not."""
+        other = "choosing at random" if against == UNIFORM else f"always {against}"
+        try:
+            found: Lift = lift(self.log.columns, against, **self.options)
+        except ValueError as error:
+            return {"other": other, "verdict": f"cannot be said: {error}", "interval": "–", "earned": "–", "mark": ""}
+        better = found.low > 0
+        verdict = "earned more" if better else "earned less" if found.high < 0 else "cannot tell yet"
+        return {
+            "other": other,
+            "verdict": verdict,
+            "earned": number(found.other),
+            "interval": f"{signed(found.low)} to {signed(found.high)}",
+            "mark": "less" if better else "more" if found.high < 0 else "",
+        }
+
+    # Tables.
+
+    def _arm_row(self, arm: int, gap: Difference | None) -> list[Value]:
+        counts, means, _ = self.statistics
+        decisions, name = int((self.arms == arm).sum()), str(self.names[arm])
+        low, high = float(self.means.lows[arm]), float(self.means.highs[arm])
+        known = counts[arm] > 0
+        return [
+            Value(name, name),
+            Value(f"{decisions:,}", decisions),
+            Value(percent(decisions / self.arms.size), decisions),
+            Value(f"{int(counts[arm]):,}", counts[arm]),
+            Value(number(means[arm]) if known else "–", means[arm] if known else None),
+            Value(f"{number(low)} to {number(high)}" if known else "–", low if known else None),
+            _gap_value(gap),
+        ]
+
+    def _facts(self) -> dict[str, str]:
+        asked = self.log.asked
+        when = "" if asked is None else f"{_day(asked[0])} to {_day(asked[-1])} UTC"
+        rewards = f"{self.rows.rewards.size:,}, on average {number(float(self.rows.rewards.mean()))}"
+        return {"decisions": f"{self.arms.size:,}", "from": when, "rewards": rewards, "arms": f"{len(self.names):,}"}
+
+    def _delays(self) -> list[list[str]]:
+        """Quantiles of the time from decision to reward, of all arms and of each."""
+        delays = self.log.delays
+        if delays is None or np.isnan(delays).all():
+            return []
+        groups = [("all", delays), *((str(name), delays[self.arms == i]) for i, name in enumerate(self.names))]
+        kept = [(name, own[~np.isnan(own)]) for name, own in groups]
+        return [
+            [name, f"{own.size:,}", *(_seconds(float(np.quantile(own, q))) for q in QUANTILES.values())]
+            for name, own in kept
+            if own.size
+        ]
+
+
+def _ordered(columns: dict[str, list[Any]], names: Sequence[Any]) -> list[Any]:
+    """All arms, those that the first decision could choose first and in its order."""
+    first = (columns.get("among") or [None])[0] or ()
+    return list(dict.fromkeys([*first, *names, *columns["arm"]]))
+
+
+def _gap_value(gap: Difference | None) -> Value:
+    if gap is None:
+        return Value("the control", None)
+    mark = {True: "less", False: "more", None: ""}[gap.better]
+    return Value(f"{signed(gap.low)} to {signed(gap.high)}", gap.estimate, mark)
+
+
+def _day(time: float) -> str:
+    return f"{datetime.fromtimestamp(time, UTC):%Y-%m-%d %H:%M}"
+
+
+def _seconds(seconds: float) -> str:
+    return duration(seconds) if seconds >= 60 else f"{number(seconds, 2)} s"
+
+
+# Charts.
+
+
+def _share_chart(names: Sequence[str], arms: I64, asked: F64 | None) -> Chart:
+    """The share of each arm in the decisions of every part of the time, stacked."""
+    places: F64 = np.arange(1.0, arms.size + 1) if asked is None else asked
+    edges = np.linspace(places[0], np.nextafter(max(float(places.max()), places[0] + 1e-3), np.inf), BINS + 1)
+    which = np.clip(np.searchsorted(edges, places, side="right") - 1, 0, BINS - 1)
+    counts = np.zeros((BINS, len(names)))
+    np.add.at(counts, (which, arms), 1)
+    kept = counts.sum(axis=1) > 0
+    shares = counts[kept] / counts[kept].sum(axis=1, keepdims=True)
+    x = ((edges[:-1] + edges[1:]) / 2)[kept]
+    axis = {"title": {"text": "decision" if asked is None else "time, UTC"}, "automargin": True}
+    layout = {
+        "height": HEIGHT - 80,
+        "margin": MARGIN,
+        "hovermode": "x unified",
+        "xaxis": axis | ({"type": "linear", "tickformat": "~s"} if asked is None else {"type": "date"}),
+        "yaxis": {"range": [0, 1], "tickformat": ".0%", "title": {"text": "share of decisions"}, "automargin": True},
+    }
+    chart = Chart("Which arms were chosen, over time", layout, scales=False)
+    styles = _styles(names, arms)
+    rest = [i for i, name in enumerate(names) if name not in styles]
+    points = numbers(x) if asked is None else [_day(time) for time in x]
+    for name, style in styles.items():
+        chart.add(name, style, [_area(name, points, shares[:, names.index(name)], style.color)], area=True)
+    if rest:
+        name = f"the other {counted(len(rest), 'arm')}"
+        chart.add(name, Style(REST), [_area(name, points, shares[:, rest].sum(axis=1), REST)], area=True)
+    return chart
+
+
+def _styles(names: Sequence[str], arms: I64) -> dict[str, Style]:
+    """How the arms that were chosen most often look, in their order."""
+    most = np.argsort(-np.bincount(arms, minlength=len(names)), kind="stable")[:MOST_COLOURS]
+    return styles_of(names[i] for i in sorted(most.tolist()))
+
+
+def _area(name: str, x: Sequence[Any], y: F64, color: str) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": label(name),
+        "x": list(x),
+        "y": numbers(y),
+        "stackgroup": "shares",
+        "fillcolor": color,
+        "line": {"width": 0.5, "color": color},
+        "hovertemplate": "%{y:.1%}",
+    }
+
+
+def _estimate_chart(names: Sequence[str], arms: I64, means: F64, found: Means) -> Chart:
+    """Every arm's mean reward as a dot, its interval as a line."""
+    known = [i for i in range(len(names)) if not np.isnan(found.lows[i])]
+    layout = {
+        "height": 80 + 30 * len(known),
+        "margin": MARGIN,
+        "hovermode": "closest",
+        "xaxis": {"title": {"text": "mean reward"}, "automargin": True, "tickformat": ",~g", "type": "linear"},
+        "yaxis": {"autorange": "reversed", "automargin": True, "tickmode": "array", "ticks": "", "fixedrange": True}
+        | {"tickvals": list(range(len(known))), "ticktext": [label(names[i]) for i in known]},
+    }
+    chart = Chart("Mean reward of each arm, with the interval that holds at any time", layout, scales=False)
+    styles, interval = (
+        _styles(names, arms),
+        [np.array([low, high]) for low, high in zip(found.lows, found.highs, strict=True)],
+    )
+    chart.traces = [
+        _estimate(names[i], place, means[i], interval[i], styles.get(names[i], Style(REST)).color)
+        for place, i in enumerate(known)
+    ]
+    return chart
+
+
+def _estimate(name: str, place: int, mean: float, ends: F64, color: str) -> dict[str, Any]:
+    below, above = numbers(np.abs(ends - mean))
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": label(name),
+        "x": numbers(np.array([mean])),
+        "y": [place],
+        "error_x": {"type": "data", "symmetric": False, "array": [above], "arrayminus": [below]}
+        | {"thickness": 3, "width": 0, "color": color},
+        "marker": {"size": 10, "color": color},
+        "hovertemplate": f"{label(name)}: {number(mean)}, {number(ends[0])} to {number(ends[1])}<extra></extra>",
+        "showlegend": False,
+    }

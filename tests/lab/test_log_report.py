@@ -1,0 +1,140 @@
+"""The report of a log: what it says is in the log, for logs that are whole, wrong, and of others."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+from typer.testing import CliRunner
+
+import rightarm as ra
+from adaptive_logs import softmax_log
+from bandits import Clock
+from pages import Page
+from rightarm.cli import app
+from rightarm.text import number
+
+HOSTILE = "</script><script>alert(1)</script>"
+RATES = {"red": 0.2, "blue": 0.6, HOSTILE: 0.3}
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """A bandit of 900 decisions, 3 without a reward, 2 cancelled, one observation."""
+    clock, random, path = Clock(), np.random.default_rng(1), tmp_path / "week.jsonl"
+    clock.now = 1_790_000_000.0
+    with ra.Bandit(list(RATES), ra.Boltzmann(0.3), seed=3, floor=0.05, log=path, clock=clock) as bandit:
+        for t in range(900):
+            decision = bandit.ask()
+            clock.now += 90
+            if t % 450 == 1:
+                bandit.cancel(decision)
+            elif t < 897:
+                bandit.tell(decision, float(random.random() < RATES[str(decision.arm)]))
+            clock.now += 30
+        bandit.tell(arm="red", reward=1.0)
+    return path
+
+
+def page_of(log: Any, folder: Path, **options: Any) -> Page:
+    return Page(ra.log_report(log, folder / "page.html", **options).read_text())
+
+
+def test_the_page_says_what_the_log_has(log: Path, tmp_path: Path) -> None:
+    page, frame = page_of(log, tmp_path, floor=0.05), ra.read_log(log)
+    assert "Report of week.jsonl" in page.words
+    assert "blue is the best of 3 arms (95%, at any time): one can stop." in page.words
+    assert "The log is in order" in page.words
+    assert "2026-09-21 14:13 to 2026-09-22 20:11 UTC" in page.words
+    for kind, times in {"wait for a reward": 3, "closed without a reward": 2, "no decision led to": 1}.items():
+        assert re.search(rf"\b{times}\s*[^\d]*{kind}", page.words)
+    assert "1 min 30 s" in page.words
+    blue, red = (frame.filter(frame["arm"] == arm)["reward"].drop_nulls() for arm in ("blue", "red"))
+    columns = [[own.len() for own in (blue, red)], [own.mean() for own in (blue, red)]]
+    spreads = [((own - own.mean()) ** 2).sum() for own in (blue, red)]  # type: ignore[operator]
+    expected = ra.inference.difference(*columns, spreads, (0, 1), names=("blue", "red"))
+    assert str(expected) in page.words
+    for against in ("uniform", "red"):
+        found = ra.lift(frame, against, floor=0.05)
+        assert found.low > 0
+        assert f"+{number(found.low)} to +{number(found.high)}" in page.words
+    assert page.words.count("earned more") >= 2
+
+
+def test_charts(log: Path, tmp_path: Path) -> None:
+    estimates, shares = page_of(log, tmp_path).figures
+    for figure in (estimates, shares):
+        go.Figure(figure)
+    assert len(estimates["data"]) == 3
+    frame = ra.read_log(log)
+    assert estimates["data"][1]["x"][0] == pytest.approx(
+        frame.filter(frame["arm"] == "blue")["reward"].mean(), rel=1e-4
+    )
+    totals = np.sum([trace["y"] for trace in shares["data"]], axis=0)
+    assert totals == pytest.approx(np.ones(40), abs=1e-3)
+    blue = shares["data"][1]
+    assert blue["name"] == "blue"
+    time = frame["asked"].dt.timestamp("ms").to_numpy()
+    first = frame["arm"].to_list()[: int((time < time[0] + (time[-1] - time[0]) / 40).sum())]
+    assert blue["y"][0] == pytest.approx(first.count("blue") / len(first), abs=1e-4)
+
+
+def test_the_page_stands_by_itself_and_takes_names_for_what_they_are(log: Path, tmp_path: Path) -> None:
+    page = page_of(log, tmp_path)
+    assert page.count("script") == 2 + len(page.figures)
+    assert HOSTILE in page.words
+    assert not [value for _, attributes in page.tags for name, value in attributes.items() if name == "src"]
+    assert {target[1:] for target in page.targets} <= set(page.identifiers)
+    text = (tmp_path / "page.html").read_text()
+    assert ra.log_report(log, tmp_path / "again.html").read_text() == text
+
+
+def test_a_log_that_is_not_in_order(tmp_path: Path) -> None:
+    rows = softmax_log(4, 600)
+    wrong = rows | {"arm": ["b" if arm == "c" else arm for arm in rows["arm"]]}
+    page = page_of(wrong, tmp_path)
+    assert "Do not trust these figures yet" in page.words
+    assert "came more often than its propensities say" in page.words
+    assert "The log does not say." in page.words
+
+
+def test_a_control_that_was_not_always_there(tmp_path: Path) -> None:
+    rows: dict[str, Any] = softmax_log(5, 400)
+    rows["among"] = [["a", "b", "c"]] * 400
+    rows["among"][0] = sorted({"a", rows["arm"][0]})
+    rows["propensity"][0] = 1.0
+    page = page_of(rows, tmp_path, control="b" if rows["arm"][0] != "b" else "c")
+    assert "cannot be said: against must be an arm that every row could choose" in page.words
+
+
+def test_many_arms_have_few_colours(tmp_path: Path) -> None:
+    random = np.random.default_rng(2)
+    rows = {"arm": random.integers(30, size=3_000).tolist(), "propensity": [1 / 30] * 3_000}
+    rows["reward"] = (random.random(3_000) < 0.5).astype(float).tolist()
+    estimates, shares = page_of(rows, tmp_path).figures
+    assert len(shares["data"]) == 9
+    assert shares["data"][-1]["name"] == "the other 22 arms"
+    assert len(estimates["data"]) == 30
+
+
+def test_the_command(log: Path, tmp_path: Path) -> None:
+    found = CliRunner().invoke(app, ["report", str(log), "--control", "blue"], catch_exceptions=False)
+    assert found.output == f"wrote {log.with_suffix('.html')}\n"
+    assert "that of the control, blue:" in log.with_suffix(".html").read_text()
+    wrong = CliRunner().invoke(app, ["report", str(log), "--control", "grey"])
+    assert wrong.exit_code == 2
+    assert "control must be one of red, blue" in wrong.output
+    outside = CliRunner().invoke(app, ["report", str(log), "--range", "0", "0.5"])
+    assert outside.exit_code == 2
+    assert "reward must be from 0.0 to 0.5" in outside.output
+
+
+def test_a_log_of_others_lacks_columns(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="log must have the columns arm, propensity, reward, got none called 'reward'"):
+        ra.log_report({"arm": ["a"], "propensity": [1.0]}, tmp_path / "page.html")
+    assert not os.listdir(tmp_path)
