@@ -29,4 +29,5 @@ def interrupted(step: Callable[[], Any], times: int, within: float, seed: int = 
             except Interrupt:
                 continue
     finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
