@@ -10,7 +10,7 @@ import pytest
 from interrupts import interrupted
 from log_story import START
 from rightarm.logs import LogWriter, read_log
-from rightarm.logs.reader import read_events
+from rightarm.logs.stream import read_events
 
 
 def event(number: int) -> dict[str, Any]:

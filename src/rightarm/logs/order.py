@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import chain
 
+import numpy as np
+
 from rightarm.logs.events import Event, ids_of
+from rightarm.types import I64
 
 NEW, WAITING, ANSWERED = "new", "waiting", "answered"
 
@@ -53,6 +56,17 @@ class WholeNumbers:
         self.run = low, high
         for found in chain(range(low, before[0]), range(before[1], high)):
             self.others.discard(found)
+
+    def add_all(self, numbers: I64) -> None:
+        """Put many numbers into a set that is still empty, in any order."""
+        if not numbers.size:
+            return
+        ascending = np.sort(numbers)
+        ends = np.append(np.flatnonzero(np.diff(ascending) != 1), numbers.size - 1)  # of numbers in a row
+        longest = int(np.diff(ends, prepend=-1).argmax())
+        first, last = int(ends[longest - 1]) + 1 if longest else 0, int(ends[longest])
+        self.run = int(ascending[first]), int(ascending[last]) + 1
+        self.others = {*ascending[:first].tolist(), *ascending[last + 1 :].tolist()}
 
 
 class EventOrder:

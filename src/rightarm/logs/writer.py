@@ -15,17 +15,17 @@ import os
 import threading
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from rightarm.files import Held, sync_folder
+from rightarm.logs.answers import Answers
+from rightarm.logs.blocks import read_blocks
 from rightarm.logs.events import Arm, Event, answer_event, checked
 from rightarm.logs.lines import Head, Numbering, as_lines, part_path, part_paths
-from rightarm.logs.order import EventOrder
 from rightarm.logs.parquet import LINES, PARQUET
-from rightarm.logs.reader import PathLike, read_events
 from rightarm.logs.rotation import rotation_from
+from rightarm.logs.stream import PathLike, read_events
 
 BLOCK = 1 << 16  # bytes that are read at once from the end of a file
 
@@ -77,7 +77,6 @@ class LogWriter:
     def __init__(self, path: PathLike, *, sync: bool = False, rotate: str | None = None) -> None:
         self.path, self.sync, self._rotation = Path(path), sync, rotation_from(rotate)
         self._threads, self._process, self._held = threading.Lock(), os.getpid(), Held()
-        self._order = EventOrder()
         self._unfinished: _Unfinished | None = None
         self._outcome: bool | None = None
         if self.path.suffix != LINES:
@@ -103,9 +102,10 @@ class LogWriter:
         os.ftruncate(file, size)
         os.fsync(file)
         sync_folder(self.path.parent)
-        numbering = Numbering()
-        for _ in read_events(self.path, self._order, numbering):
-            pass
+        numbering, answers = Numbering(), Answers()
+        for block in read_blocks(self.path, numbering):
+            answers.take(block)
+        self._order = answers.order(self.path)
         is_new = numbering.head is None and self._order.events == 0
         self.identity = uuid.uuid4().hex if is_new else numbering.head and numbering.head.log
         self._end = _End(file, size, len(parts))
@@ -181,7 +181,7 @@ class LogWriter:
     def since(self, events: int) -> Iterator[Event]:
         """The events after the first so many."""
         self.settle()
-        return islice(read_events(self.path), events, None)
+        return read_events(self.path, after=events)
 
     # How it is written.
 

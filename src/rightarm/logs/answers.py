@@ -1,0 +1,132 @@
+"""What became of every decision of a log, found for all of them at once: `EventOrder` in arrays, for long logs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightarm.logs.blocks import Block
+from rightarm.logs.events import Event, ids_of
+from rightarm.logs.order import EventOrder
+from rightarm.logs.stream import read_events
+from rightarm.types import F64, I64
+
+PART, REWARD, CANCEL, EXPIRY, CORRECTION = range(5)
+KINDS = {"reward": REWARD, "cancel": CANCEL, "expiry": EXPIRY, "correction": CORRECTION}
+
+DECISION = np.dtype([("id", "i8"), ("place", "i8")])  # place: the number of the event
+ANSWER = np.dtype([("id", "i8"), ("place", "i8"), ("kind", "i1"), ("reward", "f8"), ("time", "f8")])
+
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """What became of the decisions of a log, in the order in which they were made."""
+
+    ids: I64
+    rewards: F64
+    """The last reward of each, NaN if there is none."""
+    told: F64
+    """When each was answered, or a part of its reward came; NaN if neither happened."""
+    answered: Flags
+    cancelled: Flags
+    corrected: Flags
+
+
+class Answers:
+    """Gathers decisions and what came of them, block by block."""
+
+    def __init__(self) -> None:
+        self._decisions, self._answers = [np.empty(0, DECISION)], [np.empty(0, ANSWER)]
+        self._events = 0
+        self._last_time: float | None = None
+
+    def take(self, block: Block) -> None:
+        """Take the next events."""
+        for kind, (places, events) in block.kinds.items():
+            if kind == "decision":
+                made = np.empty(len(events), DECISION)
+                made["id"], made["place"] = [event["id"] for event in events], places
+                self._decisions.append(made)
+            elif kind in KINDS:
+                self._answers.append(_answers_of(kind, places, events))
+        if block.events:
+            self._events, self._last_time = self._events + len(block.events), block.events[-1]["time"]
+
+    def order(self, path: Path) -> EventOrder:
+        """What the writer of the log at ``path`` needs to go on."""
+        outcomes, order = self.outcomes(path), EventOrder()
+        order.events, order.last_time = self._events, self._last_time
+        order.decided.add_all(outcomes.ids)
+        order.waiting = set(outcomes.ids[~outcomes.answered].tolist())
+        order.last_id = int(outcomes.ids.max()) if outcomes.ids.size else None
+        return order
+
+    def outcomes(self, path: Path) -> Outcomes:
+        """What became of the decisions; raises if events of the log at ``path`` cannot follow each other so."""
+        decisions, answers = np.concatenate(self._decisions), np.concatenate(self._answers)
+        answers = answers[np.argsort(answers["place"], kind="stable")]
+        rows = _rows(decisions["id"], answers["id"])
+        if rows is None or not _is_possible(decisions["place"], answers, rows):
+            for _ in read_events(path):  # which raises, and says where
+                pass
+            raise ValueError(f"{path} has changed while it was read")
+        return _outcomes(decisions["id"], answers, rows)
+
+
+def _answers_of(kind: str, places: list[int], events: list[Event]) -> NDArray[Any]:
+    if kind == "expiry":  # one for each of its decisions
+        places = [place for place, event in zip(places, events, strict=True) for _ in event["ids"]]
+        events = [event | {"id": number} for event in events for number in ids_of(event)]
+    answers = np.empty(len(events), ANSWER)
+    answers["id"] = [event["id"] for event in events]
+    answers["place"], answers["kind"] = places, KINDS[kind]
+    answers["reward"] = [event.get("reward", math.nan) for event in events]
+    answers["time"] = [event["time"] for event in events]
+    if kind == "reward":
+        answers["kind"][["part" in event for event in events]] = PART
+    return answers
+
+
+def _rows(ids: I64, answered: I64) -> I64 | None:
+    """The rows of decisions by their ids; None if one is unknown, or an id is there twice."""
+    order = np.argsort(ids, kind="stable")
+    ascending = ids[order]
+    if (ascending[1:] == ascending[:-1]).any() or (answered.size and not ids.size):
+        return None
+    places = np.searchsorted(ascending, answered)
+    places[places == ids.size] = 0
+    return order[places] if (ascending[places] == answered).all() else None
+
+
+def _is_possible(made: I64, answers: NDArray[Any], rows: I64) -> bool:
+    """Whether every answer comes after its decision, there is one at most, and corrections after it only."""
+    kinds, places = answers["kind"], answers["place"]
+    part, correction = kinds == PART, kinds == CORRECTION
+    last = ~part & ~correction
+    if (places <= made[rows]).any() or (np.bincount(rows[last], minlength=1) > 1).any():
+        return False
+    answered = np.full(made.size, np.iinfo(np.int64).max)
+    answered[rows[last]] = places[last]
+    early, late = places[part] < answered[rows[part]], places[correction] > answered[rows[correction]]
+    return bool(early.all() and late.all())
+
+
+def _outcomes(ids: I64, answers: NDArray[Any], rows: I64) -> Outcomes:
+    """What became of the decisions, by answers in the order in which they came: the last of several counts."""
+    kinds, rewards, told = answers["kind"], np.full(ids.size, math.nan), np.full(ids.size, math.nan)
+    says = (kinds == CANCEL) | ~np.isnan(answers["reward"])  # an expiry may leave the reward as it was
+    rewards[rows[says]] = answers["reward"][says]
+    answer = kinds != CORRECTION
+    told[rows[answer]] = answers["time"][answer]
+    flags = {name: np.zeros(ids.size, dtype=bool) for name in ("answered", "cancelled", "corrected")}
+    flags["answered"][rows[answer & (kinds != PART)]] = True
+    flags["cancelled"][rows[kinds == CANCEL]] = True
+    flags["corrected"][rows[~answer]] = True
+    return Outcomes(ids, rewards, told, **flags)
