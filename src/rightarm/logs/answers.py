@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightarm.logs.blocks import Block
-from rightarm.logs.events import Event, ids_of
+from rightarm.logs.blocks import Block, Kind
 from rightarm.logs.order import EventOrder
 from rightarm.logs.stream import read_events
 from rightarm.types import F64, I64
@@ -49,13 +48,13 @@ class Answers:
 
     def take(self, block: Block) -> None:
         """Take the next events."""
-        for kind, (places, events) in block.kinds.items():
-            if kind == "decision":
-                made = np.empty(len(events), DECISION)
-                made["id"], made["place"] = [event["id"] for event in events], places
+        for name, kind in block.kinds.items():
+            if name == "decision":
+                made = np.empty(len(kind.events), DECISION)
+                made["id"], made["place"] = kind.array("id"), kind.places
                 self._decisions.append(made)
-            elif kind in KINDS:
-                self._answers.append(_answers_of(kind, places, events))
+            elif name in KINDS:
+                self._answers.append(_expiries(kind) if name == "expiry" else _answers(kind))
         if block.events:
             self._events, self._last_time = self._events + len(block.events), block.events[-1]["time"]
 
@@ -80,18 +79,24 @@ class Answers:
         return _outcomes(decisions["id"], answers, rows)
 
 
-def _answers_of(kind: str, places: list[int], events: list[Event]) -> NDArray[Any]:
-    if kind == "expiry":  # one for each of its decisions
-        places = [place for place, event in zip(places, events, strict=True) for _ in event["ids"]]
-        events = [event | {"id": number} for event in events for number in ids_of(event)]
-    answers = np.empty(len(events), ANSWER)
-    answers["id"] = [event["id"] for event in events]
-    answers["place"], answers["kind"] = places, KINDS[kind]
-    answers["reward"] = [event.get("reward", math.nan) for event in events]
-    answers["time"] = [event["time"] for event in events]
-    if kind == "reward":
-        answers["kind"][["part" in event for event in events]] = PART
+def _answers(kind: Kind) -> NDArray[Any]:
+    answers = np.empty(len(kind.events), ANSWER)
+    answers["id"], answers["place"], answers["kind"] = kind.array("id"), kind.places, KINDS[kind.kind]
+    answers["reward"] = math.nan if kind.kind == "cancel" else kind.array("reward")
+    answers["time"] = kind.array("time")
+    if kind.kind == "reward":
+        answers["kind"][kind.having("part")] = PART
     return answers
+
+
+def _expiries(kind: Kind) -> NDArray[Any]:
+    """An answer for each of the decisions that expired."""
+    answers = [
+        (number, place, EXPIRY, event.get("reward", math.nan), event["time"])
+        for place, event in zip(kind.places, kind.events, strict=True)
+        for number in event["ids"]
+    ]
+    return np.array(answers, ANSWER)
 
 
 def _rows(ids: I64, answered: I64) -> I64 | None:

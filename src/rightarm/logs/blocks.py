@@ -6,7 +6,7 @@ of texts each is checked once. A block in which anything is not as usual is read
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -14,16 +14,51 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
-from rightarm.logs.events import CHECKS, LARGEST_WHOLE, OPTIONAL, Event, check_among
+from rightarm.logs.events import CHECKS, LARGEST_WHOLE, OPTIONAL, Check, Event, check_among
 from rightarm.logs.lines import Numbering, parsed, part_paths
 from rightarm.logs.parquet import LINES
 from rightarm.logs.stream import read_events
 
-SIZE = 1 << 20  # bytes of lines that are parsed together
+SIZE = 1 << 17  # bytes of lines that are parsed together
 EVENTS = 10_000  # events of other files that make a block
 
 _DECODER = msgspec.json.Decoder()
+
+
+class Kind:
+    """The events of one kind in a block, by column."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind, self.places, self.events = kind, list[int](), list[Event]()
+        self._columns, self._arrays, self._having = dict[str, list[Any]](), dict[str, Any](), dict[str, list[int]]()
+
+    def column(self, name: str) -> list[Any]:
+        """A field that every event of the kind has."""
+        if name not in self._columns:
+            self._columns[name] = [event[name] for event in self.events]
+        return self._columns[name]
+
+    def array(self, name: str) -> NDArray[Any]:
+        """The same as an array."""
+        if name not in self._arrays:
+            self._arrays[name] = np.array(self.column(name))
+        return self._arrays[name]
+
+    def having(self, name: str) -> list[int]:
+        """Which events have a field that may be left out."""
+        if not self._have_more:
+            return []
+        if name not in self._having:
+            self._having[name] = [i for i, event in enumerate(self.events) if name in event]
+        return self._having[name]
+
+    @cached_property
+    def _have_more(self) -> bool:
+        """Whether any event has more fields than it needs, besides its kind and number."""
+        needed = len(CHECKS[self.kind]) - len(OPTIONAL.get(self.kind, ()))
+        return max(map(len, self.events)) > needed + 1 + ("n" in self.events[0])
 
 
 class Block:
@@ -33,17 +68,20 @@ class Block:
         self.events, self.first = events, first
 
     @cached_property
-    def kinds(self) -> dict[str, tuple[list[int], list[Event]]]:
-        """Of every kind that there is, the numbers of its events and these."""
-        kinds: dict[str, tuple[list[int], list[Event]]] = {}
-        for number, event in enumerate(self.events, start=self.first):
-            kind = event["event"]
-            if kind not in kinds:
-                kinds[kind] = [], []
-            numbers, events = kinds[kind]
-            numbers.append(number)
-            events.append(event)
+    def kinds(self) -> dict[str, Kind]:
+        """The events of every kind that there is."""
+        kinds = _ByKind()
+        for place, event in enumerate(self.events, start=self.first):
+            kind = kinds[event["event"]]
+            kind.places.append(place)
+            kind.events.append(event)
         return kinds
+
+
+class _ByKind(dict[str, Kind]):
+    def __missing__(self, kind: str) -> Kind:
+        self[kind] = made = Kind(kind)
+        return made
 
 
 def read_blocks(path: Path, numbering: Numbering) -> Iterator[Block]:
@@ -108,8 +146,8 @@ def _usual_block(lines: bytes, count: int, numbering: Numbering) -> Block | None
         block = Block(_DECODER.decode_lines(lines), numbering.next)
         if len(block.events) != count or not _are_next(block.events, numbering):
             return None
-        for kind, (_, events) in block.kinds.items():
-            _check_kind(kind, events)
+        for kind in block.kinds.values():
+            _check_kind(kind)
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError):  # whoever looks closer says what is wrong
         return None
     return block
@@ -122,32 +160,28 @@ def _are_next(events: list[Event], numbering: Numbering) -> bool:
     return numbers == list(range(numbering.next, numbering.next + len(numbers))) and set(map(type, numbers)) == {int}
 
 
-def _check_kind(kind: str, events: list[Event]) -> None:
+def _check_kind(kind: Kind) -> None:
     """Raise if an event of this kind is wrong, or unusual."""
-    optional = OPTIONAL.get(kind, set())
-    for name, check in CHECKS[kind].items():
-        if name in optional:
-            column = [event[name] for event in events if name in event]
-        else:
-            column = [event[name] for event in events]
-        _check_column(name, check, column)
-    if kind == "decision":
-        for event in events:
-            if "among" in event:
-                check_among(event["arm"], event["among"])
+    optional = OPTIONAL.get(kind.kind, set())
+    for name, check in CHECKS[kind.kind].items():
+        if name not in optional:
+            _check_column(name, check, kind)
+        for i in kind.having(name) if name in optional else ():
+            check(name, kind.events[i][name])
+    if kind.kind == "decision":
+        for i in kind.having("among"):
+            check_among(kind.events[i]["arm"], kind.events[i]["among"])
 
 
-def _check_column(name: str, check: Callable[[str, Any], Any], column: list[Any]) -> None:
+def _check_column(name: str, check: Check, kind: Kind) -> None:
+    column = kind.column(name)
     types = set(map(type, column))
     if types == {int} or types == {float}:
-        numbers = np.array(column)
+        numbers = kind.array(name)
         for extreme in (numbers.min().item(), numbers.max().item()):  # NaN is both
             check(name, extreme)
             if isinstance(extreme, float) and abs(extreme) > LARGEST_WHOLE:
                 raise ValueError("perhaps a whole number that was too large to be parsed as one")
-    elif types == {str}:
-        for text in set(column):
-            check(name, text)
     else:
-        for value in column:
+        for value in set(column) if types == {str} else column:
             check(name, value)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rightarm.extras import polars_for
 from rightarm.logs.answers import Outcomes
-from rightarm.logs.blocks import Block
-from rightarm.logs.events import Arm, Event
+from rightarm.logs.blocks import Block, Kind
+from rightarm.logs.events import Arm
 from rightarm.types import I64
 
 if TYPE_CHECKING:
@@ -34,20 +34,28 @@ class Table:
 
     def take(self, block: Block) -> None:
         """Take the decisions of a block."""
-        places, decisions = block.kinds.get("decision", ([], []))
-        for name, kind in NUMBERS.items():
-            self._numbers[name].append(np.array([event[name] for event in decisions], dtype=kind))
-        self._arm.append(np.array(self._numbers_of([event["arm"] for event in decisions]), dtype=np.int32))
-        self._among.append(self._lists_of(np.array(places), decisions, *block.kinds.get("arms", ([], []))))
-        for name, text in TEXTS.items():
-            if any(name in event for event in decisions):
-                column = [text(event[name]) if name in event else None for event in decisions]
-                self._texts[name].append((self._rows, column))
-        self._rows += len(decisions)
+        decisions, changes = block.kinds.get("decision"), block.kinds.get("arms", Kind("arms"))
+        if decisions is not None:
+            for name in NUMBERS:
+                self._numbers[name].append(decisions.array(name))
+            self._arm.append(np.array(self._numbers_of(decisions.column("arm")), dtype=np.int32))
+            self._among.append(self._lists_of(decisions, changes))
+            self._take_texts(decisions)
+            self._rows += len(decisions.events)
+        if changes.events:
+            self._active = self._list_of(changes.events[-1]["arms"])
 
-    def _numbers_of(self, arms: Iterable[Arm]) -> list[int]:
+    def _take_texts(self, decisions: Kind) -> None:
+        for name, text in TEXTS.items():
+            if having := decisions.having(name):
+                column: list[str | None] = [None] * len(decisions.events)
+                for i in having:
+                    column[i] = text(decisions.events[i][name])
+                self._texts[name].append((self._rows, column))
+
+    def _numbers_of(self, arms: list[Arm]) -> list[int]:
         known = self._arms
-        keys = [(type(arm), arm) for arm in arms]  # True and 1 are equal, but not the same name
+        keys = list(zip(map(type, arms), arms, strict=True))  # True and 1 are equal, but not the same name
         for key in dict.fromkeys(keys):
             known.setdefault(key, len(known))
         return [known[key] for key in keys]
@@ -55,20 +63,20 @@ class Table:
     def _list_of(self, arms: list[Arm]) -> int:
         return self._lists.setdefault(tuple(self._numbers_of(arms)), len(self._lists))
 
-    def _lists_of(self, places: I64, decisions: list[Event], changes: list[int], arms: list[Event]) -> I64:
+    def _lists_of(self, decisions: Kind, changes: Kind) -> I64:
         """The number of the list of arms of each decision: its own, or that of the last change before it."""
-        active = np.array([self._active, *(self._list_of(event["arms"]) for event in arms)], dtype=np.int32)
-        self._active = int(active[-1])
-        lists = active[np.searchsorted(changes, places)]
-        for i, event in enumerate(decisions):
-            if "among" in event:
-                lists[i] = self._list_of(event["among"])
+        active = np.array([self._active, *(self._list_of(event["arms"]) for event in changes.events)], dtype=np.int32)
+        lists = active[np.searchsorted(changes.places, decisions.places)]
+        for i in decisions.having("among"):
+            lists[i] = self._list_of(decisions.events[i]["among"])
         return lists
 
     def frame(self, outcomes: Outcomes) -> polars.DataFrame:
         """All decisions, with what became of them."""
         pl = polars_for("read_log()")
-        numbers = {name: np.concatenate([np.empty(0, kind), *self._numbers.pop(name)]) for name, kind in NUMBERS.items()}
+        numbers = {
+            name: np.concatenate([np.empty(0, kind), *self._numbers.pop(name)]) for name, kind in NUMBERS.items()
+        }
         names = _names([arm for _, arm in self._arms])
         arms = pl.Series("arm", names, dtype=None if names else pl.String)
         lists = pl.Series("among", [[names[i] for i in one] for one in self._lists], dtype=pl.List(arms.dtype))
@@ -95,7 +103,10 @@ class Table:
         pl = polars_for("read_log()")
         pieces, row = [], 0
         for first, texts in [*self._texts[name], (self._rows, [])]:
-            pieces += [pl.Series(name, [None] * (first - row), dtype=pl.String), pl.Series(name, texts, dtype=pl.String)]
+            pieces += [
+                pl.Series(name, [None] * (first - row), dtype=pl.String),
+                pl.Series(name, texts, dtype=pl.String),
+            ]
             row = first + len(texts)
         column: polars.Series = pl.concat(pieces)
         return column
