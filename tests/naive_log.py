@@ -25,7 +25,7 @@ def rows(path: Path) -> list[dict[str, Any]]:
                     "corrected": False,
                     "open": True,
                 }
-                found[event["id"]] = row | {name: None for name in ("unit", "group", "meta")} | event
+                found[event["id"]] = row | dict.fromkeys(("unit", "group", "meta")) | event
             case "reward":
                 found[event["id"]] |= {"reward": event["reward"], "told": event["time"], "open": "part" in event}
             case "cancel":

@@ -64,11 +64,10 @@ def agrees(path: Path) -> None:
     """Both readers give the same rows, and the writer knows the same of the log, or both refuse it."""
     try:
         rows = naive_log.rows(path)
-    except ValueError as error:
+    except ValueError:
         for use in (read_log, LogWriter):
             with pytest.raises(ValueError, match=r"log\.jsonl, line \d+: "):
                 use(path)
-        assert ", line " in str(error)
         return
     frame = read_log(path)
     texts = [pl.lit(None, pl.String).alias(name) for name in ("unit", "group", "meta") if name not in frame.columns]
@@ -154,8 +153,10 @@ UNUSUAL = {
         '{"event":"decision","id":1,"arm":"a","propensity":1.0,',
         '"round":1,"version":0,"time":1,"x":[1]}',
     ],
-    "whole rewards": ['{"event":"decision","id":1,"arm":1,"propensity":1,"round":1,"version":0,"time":1}\n']
-    + ['{"event":"reward","id":1,"reward":1000000000000000000000000,"time":1}'],
+    "whole rewards": [
+        '{"event":"decision","id":1,"arm":1,"propensity":1,"round":1,"version":0,"time":1}\n',
+        '{"event":"reward","id":1,"reward":1000000000000000000000000,"time":1}',
+    ],
     "a large arm": ['{"event":"decision","id":1,"arm":1e30,"propensity":1,"round":1,"version":0,"time":1}'],
 }
 

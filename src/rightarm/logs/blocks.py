@@ -1,7 +1,8 @@
 """Many events at once: lines are parsed in blocks, and checked by column where that is enough.
 
-All rules for numbers in `rightarm.logs.events` are ranges. So a column of numbers is right if its smallest and its largest are;
-of texts each is checked once. A block in which anything is not as usual is read again line by line, which finds the place.
+All rules for numbers in `rightarm.logs.events` are ranges. So a column of numbers is right if its smallest and its
+largest are; of texts each is checked once. A block in which anything is not as usual is read again line by line, which
+finds the place.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ class Kind:
 
     def __init__(self, kind: str) -> None:
         self.kind, self.places, self.events = kind, list[int](), list[Event]()
-        self._columns, self._arrays, self._having = dict[str, list[Any]](), dict[str, Any](), dict[str, list[int]]()
+        self._columns, self._having = dict[str, list[Any]](), dict[str, list[int]]()
+        self._arrays: dict[str, NDArray[Any]] = {}
 
     def column(self, name: str) -> list[Any]:
         """A field that every event of the kind has."""

@@ -7,15 +7,17 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rightarm.extras import polars_for
 from rightarm.logs.answers import Outcomes
 from rightarm.logs.blocks import Block, Kind
 from rightarm.logs.events import Arm
-from rightarm.types import I64
 
 if TYPE_CHECKING:
     import polars
+
+I32 = NDArray[np.int32]
 
 NUMBERS = {"propensity": float, "round": int, "version": int, "time": float}  # fields of decisions, and their types
 TEXTS: dict[str, Callable[[Any], str]] = {"unit": str, "group": str, "meta": json.dumps}  # columns that few logs have
@@ -28,7 +30,7 @@ class Table:
     def __init__(self) -> None:
         self._numbers: dict[str, list[Any]] = {name: [] for name in NUMBERS}
         self._arms, self._lists = dict[tuple[type, Arm], int](), dict[tuple[int, ...], int]()
-        self._arm, self._among, self._rows = list[I64](), list[I64](), 0
+        self._arm, self._among, self._rows = list[I32](), list[I32](), 0
         self._texts: dict[str, list[tuple[int, list[str | None]]]] = {name: [] for name in TEXTS}
         self._active = UNKNOWN
 
@@ -63,7 +65,7 @@ class Table:
     def _list_of(self, arms: list[Arm]) -> int:
         return self._lists.setdefault(tuple(self._numbers_of(arms)), len(self._lists))
 
-    def _lists_of(self, decisions: Kind, changes: Kind) -> I64:
+    def _lists_of(self, decisions: Kind, changes: Kind) -> I32:
         """The number of the list of arms of each decision: its own, or that of the last change before it."""
         active = np.array([self._active, *(self._list_of(event["arms"]) for event in changes.events)], dtype=np.int32)
         lists = active[np.searchsorted(changes.places, decisions.places)]

@@ -1,9 +1,10 @@
 """How a log stands in files: a line of JSON for each event, a head before them, and parts where it is rotated.
 
-A log begins with a head, ``{"event":"head","format":"rightarm log","version":2,"log":"<its identity>","part":1,...}``. Every later
-line has ``n``, the number of its event, from 1 on: so a line that is missing, doubled or misplaced is noticed. The parts of a
-log ``decisions.jsonl`` after the first are ``decisions.0002.jsonl`` and so on; each has a head with the same identity, its
-number, and under ``first`` the number of its first event. Logs of rightarm 0.1.0 have neither head nor numbers, and one part.
+A log begins with a head, ``{"event":"head","format":"rightarm log","version":2,"log":"<its identity>","part":1,...}``.
+Every later line has ``n``, the number of its event, from 1 on: so a line that is missing, doubled or misplaced is
+noticed. The parts of a log ``decisions.jsonl`` after the first are ``decisions.0002.jsonl`` and so on; each has a head
+with the same identity, its number, and under ``first`` the number of its first event. Logs of rightarm 0.1.0 have
+neither head nor numbers, and one part.
 """
 
 from __future__ import annotations

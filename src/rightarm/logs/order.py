@@ -75,7 +75,7 @@ class EventOrder:
     def __init__(self) -> None:
         self.decided, self.waiting = WholeNumbers(), set[int]()
         self.last_id: int | None = None
-        self.last_time: float | None = None
+        self.latest: float | None = None  # the latest time of an event
         self.events = 0
 
     def _state(self, number: int) -> str:
@@ -102,5 +102,5 @@ class EventOrder:
                 self.last_id = number if self.last_id is None else max(number, self.last_id)
             elif not event.get("part"):
                 self.waiting.discard(number)
-        self.last_time = event["time"]
+        self.latest = event["time"] if self.latest is None else max(event["time"], self.latest)
         self.events = place

@@ -34,9 +34,9 @@ def read_log(path: PathLike) -> polars.DataFrame:
     """The decisions of a log, a row for each in the order in which they were made, as a Polars frame.
 
     Columns: ``id``, ``arm``, ``propensity``, ``reward`` (the last that came, null if none did), ``round``, ``version``,
-    ``asked``, ``told`` (both in UTC), ``cancelled``, ``corrected``, and ``among``, the arms that could be chosen, null if
-    the log does not say. Where a decision has them also ``unit`` and ``group``, as text, and ``meta``, as JSON. Arms of
-    several types are given as JSON. Everything is checked; an error names the line. A log may be read while it is
+    ``asked``, ``told`` (both in UTC), ``cancelled``, ``corrected``, and ``among``, the arms that could be chosen, null
+    if the log does not say. If any decision has them also ``unit`` and ``group``, as text, and ``meta``, as JSON. Arms
+    of several types are given as JSON. Everything is checked; an error names the line. A log may be read while it is
     written: a last line that is torn does not count.
     """
     path = Path(path)
