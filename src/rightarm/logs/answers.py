@@ -44,7 +44,7 @@ class Answers:
     def __init__(self) -> None:
         self._decisions, self._answers = [np.empty(0, DECISION)], [np.empty(0, ANSWER)]
         self._events = 0
-        self._latest: float | None = None
+        self.latest: float | None = None
 
     def take(self, block: Block) -> None:
         """Take the next events."""
@@ -55,13 +55,13 @@ class Answers:
                 self._decisions.append(made)
             elif name in KINDS:
                 self._answers.append(_expiries(kind) if name == "expiry" else _answers(kind))
-            self._latest = float(max(kind.array("time").max(), self._latest or 0.0))
+            self.latest = float(max(kind.array("time").max(), self.latest or 0.0))
         self._events += len(block.events)
 
     def order(self, path: Path) -> EventOrder:
         """What the writer of the log at ``path`` needs to go on."""
         outcomes, order = self.outcomes(path), EventOrder()
-        order.events, order.latest = self._events, self._latest
+        order.events, order.latest = self._events, self.latest
         order.decided.add_all(outcomes.ids)
         order.waiting = set(outcomes.ids[~outcomes.answered].tolist())
         order.last_id = int(outcomes.ids.max()) if outcomes.ids.size else None
