@@ -1,7 +1,7 @@
 """Long logs, written and read: `python -m benchmarks.logs [OTHER_SRC]`, the ``src`` folder of another version.
 
-500,000 decisions with rewards, a million events. CPU seconds, imports excluded, and the memory of the whole process; each
-measurement is a process of its own, versions take turns, and the least counts.
+500,000 decisions with rewards, a million events. CPU seconds, imports excluded, and the memory of the whole process;
+each measurement is a process of its own, versions take turns, and the least counts.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ import errno
 import os
 import threading
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -124,7 +124,7 @@ class LogWriter:
         *,
         unit: str | int | None = None,
         group: str | None = None,
-        meta: Mapping[str, Any] | None = None,
+        meta: dict[str, Any] | None = None,
     ) -> None:
         """An arm was chosen with probability ``propensity``, ``among`` these, at ``time`` in seconds since 1970.
 
