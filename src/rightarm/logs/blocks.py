@@ -86,12 +86,15 @@ class _ByKind(dict[str, Kind]):
         return made
 
 
-def read_blocks(path: Path, numbering: Numbering) -> Iterator[Block]:
-    """The events of a log in blocks. Which follow which is not checked."""
+def read_blocks(path: Path, numbering: Numbering, after: int = 0) -> Iterator[Block]:
+    """The events of a log in blocks. Which follow which is not checked.
+
+    Blocks of lines that end within the first ``after`` events are passed over without a look at them.
+    """
     if path.suffix == LINES and not path.is_dir():
         for part in part_paths(path):
             numbering.begin()
-            yield from _blocks_of_lines(part, numbering)
+            yield from _blocks_of_lines(part, numbering, after)
     else:
         events = read_events(path, numbering=numbering)
         first = 1
@@ -100,17 +103,18 @@ def read_blocks(path: Path, numbering: Numbering) -> Iterator[Block]:
             first += len(block)
 
 
-def _blocks_of_lines(path: Path, numbering: Numbering) -> Iterator[Block]:
+def _blocks_of_lines(path: Path, numbering: Numbering, after: int) -> Iterator[Block]:
     line = 1
     for lines in _whole_lines(path):
         first, count = numbering.next, lines.count(b"\n")
-        block = _usual_block(lines, count, numbering)
-        if block is None:
-            block = Block(_one_by_one(path, line, lines, numbering), first)
-        else:
+        if not numbering.starts and first + count <= after + 1:
             numbering.skip(count)
+        elif (block := _usual_block(lines, count, numbering)) is not None:
+            numbering.skip(count)
+            yield block
+        else:
+            yield Block(_one_by_one(path, line, lines, numbering), first)
         line += count
-        yield block
 
 
 def _whole_lines(path: Path) -> Iterator[bytes]:

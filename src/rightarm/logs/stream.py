@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,48 +16,47 @@ from rightarm.logs.parquet import PARQUET
 PathLike = str | os.PathLike[str]
 
 
-def read_events(path: PathLike, *, after: int = 0, numbering: Numbering | None = None) -> Iterator[Event]:
+def read_events(path: PathLike, *, numbering: Numbering | None = None) -> Iterator[Event]:
     """The events of a log, checked; errors say where they stand.
 
-    The first ``after`` events are passed over, without a look at them; then those that follow are checked each by
-    itself, not against those before. ``numbering`` follows along, so that whoever gives it knows the log's head.
+    ``numbering`` follows along, so that whoever gives it knows the log's head.
     """
     order, numbering = EventOrder(), numbering or Numbering()
-    for place, parse in _placed(Path(path), numbering):
-        if not numbering.starts and numbering.next <= after:
-            numbering.skip(1)
-            continue
+    for where, place, line in _lines_of(Path(path), numbering):
         try:
-            event = numbering.event_from(parse())
-            if event is not None and not after:
+            event = numbering.event_from(parsed(line) if isinstance(line, bytes) else parquet.event_of(line))
+            if event is not None:
                 order.check([event])
                 order.take(event, order.events + 1)
         except (TypeError, ValueError) as error:
-            raise ValueError(f"{place}: {error}") from None
-        if event is not None and numbering.next > after + 1:
+            raise ValueError(f"{where} {place}: {error}") from None
+        if event is not None:
             yield event
 
 
-def _placed(path: Path, numbering: Numbering) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """Of every line of a log the place where it stands, and a function that parses it."""
+Line = tuple[
+    str, int, bytes | dict[str, Any]
+]  # where it stands, in which line or row, and what it is, still to be parsed
+
+
+def _lines_of(path: Path, numbering: Numbering) -> Iterator[Line]:
+    """The lines of a log, or its rows if it is Parquet."""
     if path.is_dir():
         numbering.begin()
         for part in parquet.parts_of(path):
-            yield from _rows_of(part) if part.suffix == PARQUET else _lines_of(part)
+            yield from _lines_of_file(part)
     elif path.suffix == PARQUET:
         numbering.begin()
-        yield from _rows_of(path)
+        yield from _lines_of_file(path)
     else:
         for part in part_paths(path):
             numbering.begin()
-            yield from _lines_of(part)
+            yield from _lines_of_file(part)
 
 
-def _rows_of(path: Path) -> Iterator[tuple[str, Callable[[], Any]]]:
-    for i, row in enumerate(parquet.read_rows(path), start=1):
-        yield f"{path}, row {i}", partial(parquet.event_of, row)
-
-
-def _lines_of(path: Path) -> Iterator[tuple[str, Callable[[], Any]]]:
-    for i, line in enumerate(whole_lines(path), start=1):
-        yield f"{path}, line {i}", partial(parsed, line)
+def _lines_of_file(path: Path) -> Iterator[Line]:
+    packed = path.suffix == PARQUET
+    where = f"{path}, {'row' if packed else 'line'}"
+    lines: Iterator[bytes | dict[str, Any]] = parquet.read_rows(path) if packed else whole_lines(path)
+    for place, line in enumerate(lines, start=1):
+        yield where, place, line

@@ -25,7 +25,7 @@ from rightarm.logs.events import Arm, Event, answer_event, checked
 from rightarm.logs.lines import Head, Numbering, as_lines, part_path, part_paths
 from rightarm.logs.parquet import LINES, PARQUET
 from rightarm.logs.rotation import rotation_from
-from rightarm.logs.stream import PathLike, read_events
+from rightarm.logs.stream import PathLike
 
 BLOCK = 1 << 16  # bytes that are read at once from the end of a file
 
@@ -181,7 +181,8 @@ class LogWriter:
     def since(self, events: int) -> Iterator[Event]:
         """The events after the first so many."""
         self.settle()
-        return read_events(self.path, after=events)
+        for block in read_blocks(self.path, Numbering(), after=events):
+            yield from map(checked, block.events[max(0, events + 1 - block.first) :])
 
     # How it is written.
 
