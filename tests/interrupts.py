@@ -9,15 +9,21 @@ from typing import Any
 
 
 class Interrupt(BaseException):
-    """What the signal handler raises."""
+    """What the signal handler raises, as Ctrl-C does."""
 
 
-def interrupted(step: Callable[[], Any], times: int, within: float, seed: int = 1) -> None:
+class TimeIsUp(TimeoutError):
+    """Another one; to Python it is an error of the operating system."""
+
+
+def interrupted(
+    step: Callable[[], Any], times: int, within: float, seed: int = 1, error: type[BaseException] = Interrupt
+) -> None:
     """Do ``step`` again and again, and interrupt it so often, each time after less than ``within`` seconds."""
     moments = random.Random(seed)
 
     def handler(*_: object) -> None:
-        raise Interrupt
+        raise error
 
     before = signal.signal(signal.SIGALRM, handler)
     try:
@@ -26,7 +32,8 @@ def interrupted(step: Callable[[], Any], times: int, within: float, seed: int = 
                 signal.setitimer(signal.ITIMER_REAL, 1e-6 + within * moments.random())  # once: nothing comes below
                 while True:
                     step()
-            except Interrupt:
+            except error:
                 continue
     finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)

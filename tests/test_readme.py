@@ -73,7 +73,7 @@ def test_live(folder: Path) -> None:
     assert (folder / "arms.png").stat().st_size > 10_000
 
 
-def test_logs() -> None:
+def test_evaluation() -> None:
     names = run("docs/off-policy.md", 1)
     assert names["ra"].read_log("decisions.jsonl")["reward"].to_list() == [1.0]
 
@@ -84,6 +84,13 @@ def test_answers(folder: Path) -> None:
     assert names["best"].leader == "blue"
     assert (folder / "week.html").stat().st_size > 10_000
     assert (names["apart"].better, names["harmful"]) == (True, True)
+
+
+def test_logs() -> None:
+    names = run("docs/logs.md", 2)
+    assert names["ra"].read_log("decisions.jsonl")["reward"].to_list() == [1.0]
+    frame = names["ra"].read_log("visits.jsonl")
+    assert frame["reward", "corrected", "unit", "meta"].rows() == [(0.0, True, "visitor-17", '{"page": "/start"}')]
 
 
 def test_experiments(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from interrupts import interrupted
+from interrupts import Interrupt, TimeIsUp, interrupted
 from log_story import START
 from rightarm.logs import LogWriter, read_log
-from rightarm.logs.reader import read_events
+from rightarm.logs.stream import read_events
 
 
 def event(number: int) -> dict[str, Any]:
@@ -28,9 +29,9 @@ def write_next(log: LogWriter) -> None:
     log.write([event(number) for number in range(done + 1, done + 2 + done % 4)])
 
 
-def check(path: Path, interrupts: int, **options: Any) -> None:
+def check(path: Path, interrupts: int, error: type[BaseException] = Interrupt, **options: Any) -> None:
     with LogWriter(path, **options) as log:
-        interrupted(lambda: write_next(log), interrupts, within=150e-6)
+        interrupted(lambda: write_next(log), interrupts, within=150e-6, error=error)
         count, last = log.events, log.last_id
         assert count > interrupts / 10
         assert last == 1 + (count - 1) // 3
@@ -41,9 +42,10 @@ def check(path: Path, interrupts: int, **options: Any) -> None:
     assert len(read_log(path)) == 1 + (again.events - 1) // 3
 
 
+@pytest.mark.parametrize("error", [Interrupt, TimeIsUp])
 @pytest.mark.parametrize("rotate", [None, "20kB"])
-def test_2_000_interrupts(tmp_path: Path, rotate: str | None) -> None:
-    check(tmp_path / "log.jsonl", 2_000, rotate=rotate)
+def test_2_000_interrupts(tmp_path: Path, rotate: str | None, error: type[BaseException]) -> None:
+    check(tmp_path / "log.jsonl", 2_000, error, rotate=rotate)
 
 
 @pytest.mark.slow
@@ -53,8 +55,6 @@ def test_100_000_interrupts(tmp_path: Path) -> None:
 
 def test_what_was_interrupted_is_settled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An exception after half of the lines, and one after all of them, just before the writer would know."""
-    import os
-
     write = os.write
     with LogWriter(tmp_path / "log.jsonl") as log:
         log.write([event(1)])
@@ -77,3 +77,31 @@ def test_what_was_interrupted_is_settled(tmp_path: Path, monkeypatch: pytest.Mon
         log.write([event(4)])
         assert log.settle() is None
     assert list(read_events(tmp_path / "log.jsonl")) == [event(n) for n in range(1, 5)]
+
+
+def test_a_disk_that_fails_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of a line is written, and cannot be cut off at once: nothing else is written before it is."""
+    write, path = os.write, tmp_path / "log.jsonl"
+
+    def half(file: int, data: memoryview) -> int:
+        if len(data) < 50:
+            raise OSError(28, "No space left on device")
+        return write(file, data[: len(data) // 2])
+
+    def fails(file: int, size: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    with LogWriter(path) as log:
+        log.write([event(1)])
+        before = path.read_bytes()
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "write", half)
+            patch.setattr(os, "ftruncate", fails)
+            for _ in range(2):
+                with pytest.raises(OSError, match="Input/output error"):
+                    log.write([event(2)])
+        assert path.read_bytes() != before
+        assert log.events == 1
+        assert path.read_bytes() == before
+        log.write([event(2)])
+    assert list(read_events(path)) == [event(1), event(2)]

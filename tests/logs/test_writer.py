@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import subprocess
 import sys
 import threading
@@ -135,6 +136,43 @@ def test_a_forked_process_does_not_write(path: Path) -> None:
         log._process += 1  # as seen from a child
         with pytest.raises(ValueError, match="open it after forking"):
             log.decision(1, "a", 0.5, 1, 0, START)
+
+
+FORKING = """
+import os, sys
+from rightarm.logs import LogWriter
+log = LogWriter(sys.argv[1])
+log.decision(1, "a", 0.5, 1, 0, 1.0)
+ready, tell = os.pipe()
+ended, end = os.pipe()
+child = os.fork()
+if child == 0:
+    try:
+        log.decision(2, "a", 0.5, 1, 0, 1.0)
+    except ValueError as error:
+        print(log.events, error, flush=True)
+    del log
+    os.write(tell, b"1")
+    os.read(ended, 1)
+    os._exit(0)
+os.read(ready, 1)  # the child lives, and has let go of what it inherited
+log.decision(2, "b", 0.5, 1, 0, 1.0)
+log.close()
+with LogWriter(sys.argv[1]) as again:
+    again.reward(2, 1.0, 1.0)
+    print(again.events, flush=True)
+os.write(end, b"1")
+os.waitpid(child, 0)
+"""
+
+
+def test_a_forked_process_does_not_keep_the_log(path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", FORKING, str(path)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    said, events = done.stdout.splitlines()
+    assert re.fullmatch(r"1 the log .*log\.jsonl was opened by process \d+; open it after forking", said)
+    assert events == "3"
+    assert read_log(path)["arm"].to_list() == ["a", "b"]
 
 
 def test_threads_write_whole_lines(path: Path) -> None:

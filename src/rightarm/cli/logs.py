@@ -1,4 +1,4 @@
-"""``rightarm evaluate``, ``replay`` and ``convert``: what is done with the log of a live bandit."""
+"""``rightarm evaluate``, ``replay``, ``convert`` and ``log``: what is done with the log of a live bandit."""
 
 from __future__ import annotations
 
@@ -117,3 +117,14 @@ def convert(
     from rightarm.logs import convert_log
 
     typer.echo(f"wrote {convert_log(source, target)}")
+
+
+@app.command("log")
+def show_log(log: Annotated[Path, typer.Argument(help="A log of rightarm.")]) -> None:
+    """Check a log of rightarm and show what it holds: its identity, events by kind, times, arms, what is waiting.
+
+    rightarm log decisions.jsonl
+    """
+    from rightarm.logs import log_info
+
+    typer.echo(str(log_info(log)))

@@ -2,7 +2,18 @@
 
 from rightarm.logs.convert import convert_log
 from rightarm.logs.exports import to_obp, to_vw
+from rightarm.logs.info import LogInfo, log_info
 from rightarm.logs.reader import is_log, read_log, read_table
 from rightarm.logs.writer import LogWriter
 
-__all__ = ["LogWriter", "convert_log", "is_log", "read_log", "read_table", "to_obp", "to_vw"]
+__all__ = [
+    "LogInfo",
+    "LogWriter",
+    "convert_log",
+    "is_log",
+    "log_info",
+    "read_log",
+    "read_table",
+    "to_obp",
+    "to_vw",
+]

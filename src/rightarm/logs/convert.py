@@ -8,7 +8,7 @@ from pathlib import Path
 from rightarm.files import write_whole
 from rightarm.logs.lines import Numbering, as_line, numbered
 from rightarm.logs.parquet import LINES, PARQUET, write_events
-from rightarm.logs.reader import PathLike, read_events
+from rightarm.logs.stream import PathLike, read_events
 
 
 def convert_log(source: PathLike, target: PathLike) -> Path:

@@ -5,19 +5,19 @@ A log is a sequence of events, each a mapping with the name of its kind under ``
 - ``decision``: an arm was chosen. Its id, the arm, its propensity, the round and the version of the bandit's state, the
   time. Where it applies: ``among``, the arms to choose from if these were not all active ones; ``unit``, whom the
   decision was made for; ``group``, such as "holdout"; ``meta``, a JSON object of the user's own.
-- ``reward``: the reward of a decision came. With ``part`` the decision goes on waiting, and ``reward`` is what it has so
-  far. ``cancel``: a decision will have no reward.
+- ``reward``: the reward of a decision came. With ``part`` the decision goes on waiting, and ``reward`` is what it has
+  so far. ``cancel``: a decision will have no reward.
 - ``expiry``: the time in which the decisions ``ids`` could be rewarded is over. With ``reward`` they all get that one,
   otherwise each keeps what it has.
 - ``correction``: the reward of a decision that was rewarded, cancelled or expired is this one from now on.
 - ``observation``: a reward of an arm that belongs to no decision.
-- ``arms``: from now on these arms can be chosen; those not seen before are new, those left out are retired. ``versions``
-  and ``prior`` say more of them.
+- ``arms``: from now on these arms can be chosen; those not seen before are new, those left out are retired.
+  ``versions`` and ``prior`` say more of them.
 - ``policy``: from now on another policy decides. ``before`` and ``after`` are specifications of policies.
 - ``settings``: how the bandit that writes the log is set up, a JSON object.
 
-Times are seconds since 1970. Which events can follow which is said in `rightarm.logs.order`, how they stand in a file in
-`rightarm.logs.lines`.
+Times are seconds since 1970. Which events can follow which is said in `rightarm.logs.order`, how they stand in a file
+in `rightarm.logs.lines`.
 """
 
 from __future__ import annotations

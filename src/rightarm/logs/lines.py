@@ -1,9 +1,10 @@
 """How a log stands in files: a line of JSON for each event, a head before them, and parts where it is rotated.
 
-A log begins with a head, ``{"event":"head","format":"rightarm log","version":2,"log":"<its identity>","part":1,...}``. Every later
-line has ``n``, the number of its event, from 1 on: so a line that is missing, doubled or misplaced is noticed. The parts of a
-log ``decisions.jsonl`` after the first are ``decisions.0002.jsonl`` and so on; each has a head with the same identity, its
-number, and under ``first`` the number of its first event. Logs of rightarm 0.1.0 have neither head nor numbers, and one part.
+A log begins with a head, ``{"event":"head","format":"rightarm log","version":2,"log":"<its identity>","part":1,...}``.
+Every later line has ``n``, the number of its event, from 1 on: so a line that is missing, doubled or misplaced is
+noticed. The parts of a log ``decisions.jsonl`` after the first are ``decisions.0002.jsonl`` and so on; each has a head
+with the same identity, its number, and under ``first`` the number of its first event. Logs of rightarm 0.1.0 have
+neither head nor numbers, and one part.
 """
 
 from __future__ import annotations
@@ -92,15 +93,20 @@ class Numbering:
     def __init__(self) -> None:
         self.head: Head | None = None  # of the first part
         self.next = 1  # the next event's number
-        self._part, self._starts = 0, False
+        self.starts = False  # whether the next line is the first of a part
+        self._part = 0
 
     def begin(self) -> None:
         """The lines that follow are those of the next part."""
-        self._part, self._starts = self._part + 1, True
+        self._part, self.starts = self._part + 1, True
+
+    def skip(self, events: int) -> None:
+        """So many events follow that somebody else has looked at."""
+        self.next += events
 
     def event_from(self, plain: Any) -> Event | None:
         """The event that a line holds, checked, or None if it is a head."""
-        starts, self._starts = self._starts, False
+        starts, self.starts = self.starts, False
         is_head = isinstance(plain, dict) and plain.get("event") == HEAD
         if starts and is_head:
             self._check_head(head_from(plain))

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import chain
 
+import numpy as np
+
 from rightarm.logs.events import Event, ids_of
+from rightarm.types import I64
 
 NEW, WAITING, ANSWERED = "new", "waiting", "answered"
 
@@ -54,6 +57,17 @@ class WholeNumbers:
         for found in chain(range(low, before[0]), range(before[1], high)):
             self.others.discard(found)
 
+    def add_all(self, numbers: I64) -> None:
+        """Put many numbers into a set that is still empty, in any order."""
+        if not numbers.size:
+            return
+        ascending = np.sort(numbers)
+        ends = np.append(np.flatnonzero(np.diff(ascending) != 1), numbers.size - 1)  # of numbers in a row
+        longest = int(np.diff(ends, prepend=-1).argmax())
+        first, last = int(ends[longest - 1]) + 1 if longest else 0, int(ends[longest])
+        self.run = int(ascending[first]), int(ascending[last]) + 1
+        self.others = {*ascending[:first].tolist(), *ascending[last + 1 :].tolist()}
+
 
 class EventOrder:
     """What is known of the events so far, as far as it says which can follow."""
@@ -61,7 +75,7 @@ class EventOrder:
     def __init__(self) -> None:
         self.decided, self.waiting = WholeNumbers(), set[int]()
         self.last_id: int | None = None
-        self.last_time: float | None = None
+        self.latest: float | None = None  # the latest time of an event
         self.events = 0
 
     def _state(self, number: int) -> str:
@@ -88,5 +102,5 @@ class EventOrder:
                 self.last_id = number if self.last_id is None else max(number, self.last_id)
             elif not event.get("part"):
                 self.waiting.discard(number)
-        self.last_time = event["time"]
+        self.latest = event["time"] if self.latest is None else max(event["time"], self.latest)
         self.events = place

@@ -2,74 +2,23 @@
 
 from __future__ import annotations
 
-import json
-import os
-from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rightarm.extras import polars_for
 from rightarm.formula import check_number
 from rightarm.logs import parquet
-from rightarm.logs.events import Arm, Event, check_arm_name, check_propensity
-from rightarm.logs.lines import Numbering, parsed, part_paths, whole_lines
-from rightarm.logs.order import EventOrder
+from rightarm.logs.answers import Answers
+from rightarm.logs.blocks import read_blocks
+from rightarm.logs.events import check_arm_name, check_propensity
+from rightarm.logs.frame import Table
+from rightarm.logs.lines import Numbering
 from rightarm.logs.parquet import LINES, PARQUET
+from rightarm.logs.stream import PathLike
 
 if TYPE_CHECKING:
     import polars
-
-PathLike = str | os.PathLike[str]
-
-TIMES = {"asked": "time", "told": "told"}  # columns of times, and where a row has them
-TEXTS: dict[str, Callable[[Any], str]] = {"unit": str, "group": str, "meta": json.dumps}  # columns that few logs have
-
-
-# Events.
-
-
-def read_events(path: PathLike, order: EventOrder | None = None, numbering: Numbering | None = None) -> Iterator[Event]:
-    """All events of a log, each checked by itself and against those before it; errors say where it stands.
-
-    ``order`` and ``numbering`` follow along, so that whoever gives them knows afterwards how the log can go on.
-    """
-    order, numbering = order or EventOrder(), numbering or Numbering()
-    for place, parse in _placed(Path(path), numbering):
-        try:
-            event = numbering.event_from(parse())
-            if event is not None:
-                order.check([event])
-                order.take(event, order.events + 1)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"{place}: {error}") from None
-        if event is not None:
-            yield event
-
-
-def _placed(path: Path, numbering: Numbering) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """Of every line of a log the place where it stands, and a function that parses it."""
-    if path.is_dir():
-        numbering.begin()
-        for part in parquet.parts_of(path):
-            yield from _rows_of(part) if part.suffix == PARQUET else _lines_of(part)
-    elif path.suffix == PARQUET:
-        numbering.begin()
-        yield from _rows_of(path)
-    else:
-        for part in part_paths(path):
-            numbering.begin()
-            yield from _lines_of(part)
-
-
-def _rows_of(path: Path) -> Iterator[tuple[str, Callable[[], Any]]]:
-    for i, row in enumerate(parquet.read_rows(path), start=1):
-        yield f"{path}, row {i}", partial(parquet.event_of, row)
-
-
-def _lines_of(path: Path) -> Iterator[tuple[str, Callable[[], Any]]]:
-    for i, line in enumerate(whole_lines(path), start=1):
-        yield f"{path}, line {i}", partial(parsed, line)
 
 
 def is_log(path: PathLike) -> bool:
@@ -85,66 +34,19 @@ def read_log(path: PathLike) -> polars.DataFrame:
     """The decisions of a log, a row for each in the order in which they were made, as a Polars frame.
 
     Columns: ``id``, ``arm``, ``propensity``, ``reward`` (the last that came, null if none did), ``round``, ``version``,
-    ``asked``, ``told`` (both in UTC), ``cancelled``, ``corrected``, and ``among``, the arms that could be chosen, null if
-    the log does not say. Where a decision has them also ``unit`` and ``group``, as text, and ``meta``, as JSON. Arms of
-    several types are given as JSON. Everything is checked; an error names the line. A log may be read while it is
+    ``asked``, ``told`` (both in UTC), ``cancelled``, ``corrected``, and ``among``, the arms that could be chosen, null
+    if the log does not say. If any decision has them also ``unit`` and ``group``, as text, and ``meta``, as JSON. Arms
+    of several types are given as JSON. Everything is checked; an error names the line. A log may be read while it is
     written: a last line that is torn does not count.
     """
-    if Path(path).suffix not in (PARQUET, LINES):
+    path = Path(path)
+    if path.suffix not in (PARQUET, LINES):
         raise ValueError(f"path must end in {LINES} or {PARQUET} (read_table reads tables of others), got {path}")
-    rows, arms = dict[int, Event](), dict[str, list[Arm]]()
-    for event in read_events(path):
-        match event["event"]:
-            case "arms":
-                arms = {"among": event["arms"]}
-            case "decision":
-                rows[event["id"]] = arms | event
-            case "reward":
-                rows[event["id"]] |= {"reward": event["reward"], "told": event["time"]}
-            case "cancel":
-                rows[event["id"]] |= {"reward": None, "cancelled": True, "told": event["time"]}
-            case "expiry":
-                for number in event["ids"]:
-                    rows[number] |= {"told": event["time"]} | {k: event[k] for k in ("reward",) if k in event}
-            case "correction":
-                rows[event["id"]] |= {"reward": event["reward"], "corrected": True}
-    return _frame(list(rows.values()))
-
-
-def _frame(rows: list[Event]) -> polars.DataFrame:
-    pl = polars_for("read_log()")
-    name = _namer([arm for row in rows for arm in (row["arm"], *row.get("among", ()))])
-    moment = pl.Datetime("us", "UTC")
-    times = {to: [None if row.get(of) is None else round(row[of] * 1e6) for row in rows] for to, of in TIMES.items()}
-    among = [None if "among" not in row else [name(arm) for arm in row["among"]] for row in rows]
-    arms = pl.Series("arm", [name(row["arm"]) for row in rows], dtype=None if rows else pl.String)
-    more = {field: [None if field not in row else text(row[field]) for row in rows] for field, text in TEXTS.items()}
-    frame: polars.DataFrame = pl.DataFrame(
-        [
-            pl.Series("id", [row["id"] for row in rows], dtype=pl.Int64),
-            arms,
-            pl.Series("propensity", [row["propensity"] for row in rows], dtype=pl.Float64),
-            pl.Series("reward", [row.get("reward") for row in rows], dtype=pl.Float64),
-            pl.Series("round", [row["round"] for row in rows], dtype=pl.Int64),
-            pl.Series("version", [row["version"] for row in rows], dtype=pl.Int64),
-            *(pl.Series(to, column, dtype=pl.Int64).cast(moment) for to, column in times.items()),
-            *(
-                pl.Series(to, [row.get(to, False) for row in rows], dtype=pl.Boolean)
-                for to in ("cancelled", "corrected")
-            ),
-            pl.Series("among", among, dtype=pl.List(arms.dtype)),
-            *(pl.Series(to, column, dtype=pl.String) for to, column in more.items() if any(column)),
-        ]
-    )
-    return frame
-
-
-def _namer(arms: Iterable[Arm]) -> Callable[[Arm], Arm]:
-    """How arms are named in a column, which has one type: by their names, or all by their JSON."""
-    types = {type(arm) for arm in arms}
-    if len(types) <= 1:
-        return lambda arm: arm
-    return float if types == {int, float} else json.dumps
+    table, answers = Table(), Answers()
+    for block in read_blocks(path, Numbering()):
+        table.take(block)
+        answers.take(block)
+    return table.frame(answers.outcomes(path))
 
 
 # Tables of others.

@@ -12,16 +12,16 @@ DAY = 86_400  # seconds
 
 @dataclass(frozen=True)
 class Rotation:
-    """A part of a log has at most ``size`` bytes, unless one write alone has more, and events of one day if ``daily``."""
+    """A part of a log has at most ``size`` bytes, unless one write has more, and events of one day if ``daily``."""
 
     size: float = float("inf")
     daily: bool = False
 
-    def is_due(self, size: int, more: int, last: float | None, time: float) -> bool:
-        """Whether ``more`` bytes at ``time`` belong to a new part, if there are ``size`` up to the time ``last``."""
+    def is_due(self, size: int, more: int, latest: float | None, time: float) -> bool:
+        """Whether ``more`` bytes at ``time`` belong to a new part, if there are ``size`` up to the time ``latest``."""
         if size == 0:
             return False
-        later = last is not None and time // DAY > last // DAY  # a clock that goes backwards begins no day
+        later = latest is not None and time // DAY > latest // DAY  # a clock that goes backwards begins no day
         return size + more > self.size or (self.daily and later)
 
 

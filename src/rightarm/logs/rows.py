@@ -49,8 +49,8 @@ def read_rows(
     is_path = isinstance(log, str | os.PathLike)
     columns = _columns(read_log(log) if is_path else log)
     chosen, among = columns["arm"], columns["among"]
-    some = None if any(row is None for row in among) else [list(row) for row in among]
-    names = _names(chosen, some, arms)
+    some = None if any(row is None for row in among) else [tuple(row) for row in among]
+    names = _names({*chosen, *(arm for row in set(some or ()) for arm in row)}, arms)
     place = {name: i for i, name in enumerate(names)}
     rewards = np.array([np.nan if reward is None else reward for reward in columns["reward"]], dtype=float)
     if missing is not None:
@@ -67,7 +67,7 @@ def read_rows(
         np.array([place[chosen[i]] for i in kept], dtype=np.int64),
         np.array([columns["propensity"][i] for i in kept], dtype=float),
         rewards[kept],
-        None if some is None else [_numbers(i, some[i], chosen[i], place) for i in kept.tolist()],
+        None if some is None else _numbered(some, chosen, kept, place),
         len(chosen) - kept.size,
     )
 
@@ -84,17 +84,22 @@ def _columns(log: Any) -> dict[str, list[Any]]:
     return columns
 
 
-def _numbers(row: int, among: list[Any], chosen: Any, place: dict[Any, int]) -> I64:
-    """The arms that a row could choose, by number and in order."""
-    numbers = sorted({place[arm] for arm in among})
-    if len(numbers) < len(among) or chosen not in among:
-        raise ValueError(f"among must have the arm {chosen!r} of row {row + 1} and every arm once, got {among}")
-    return np.array(numbers)
+def _numbered(among: list[tuple[Any, ...]], chosen: list[Any], kept: I64, place: dict[Any, int]) -> list[I64]:
+    """The arms that each row could choose, by number and in order; rows with the same arms share one array."""
+    numbers = {arms: np.array(sorted({place[arm] for arm in arms})) for arms in set(among)}
+    for i in kept.tolist():
+        if numbers[among[i]].size < len(among[i]) or chosen[i] not in among[i]:
+            arms = list(among[i])
+            raise ValueError(f"among must have the arm {chosen[i]!r} of row {i + 1} and every arm once, got {arms}")
+    return [numbers[among[i]] for i in kept.tolist()]
 
 
 def _listed(column: Any) -> list[Any]:
-    """A column as plain values, not as NumPy's."""
-    return list(column.tolist() if hasattr(column, "tolist") else column)
+    """A column as plain values, not as those of NumPy, Polars or pandas."""
+    for method in ("to_list", "tolist"):
+        if hasattr(column, method):
+            return list(getattr(column, method)())
+    return list(column)
 
 
 def _check_range(rewards: F64, kept: I64, reward_range: tuple[float, float]) -> None:
@@ -105,13 +110,12 @@ def _check_range(rewards: F64, kept: I64, reward_range: tuple[float, float]) -> 
         raise ValueError(f"reward must be from {low} to {high}, see reward_range, got {rewards[row]} in row {row + 1}")
 
 
-def _names(chosen: list[Any], among: list[list[Any]] | None, arms: Iterable[Any] | None) -> list[Any]:
+def _names(found: set[Any], arms: Iterable[Any] | None) -> list[Any]:
     """The names of all arms, in the order given, or sorted.
 
     Not in the order in which the log shows them: that would tell a policy that begins with the first arm that it does
     not know which arm comes next.
     """
-    found = {*chosen, *(arm for row in among or () for arm in row)}
     if arms is None:
         return sorted(found, key=lambda arm: (isinstance(arm, str), arm))
     names = list(dict.fromkeys(arms))

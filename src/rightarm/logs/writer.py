@@ -2,10 +2,10 @@
 
 A line can be read by anything, and a process that is killed in the middle of a line loses that line alone.
 
-An exception of a signal handler, such as Ctrl-C, may come between any two steps, also just after the system has written the lines
-and before Python knows. So a write first notes what it is about to do, and the note is cleared when all is done. If it is
-still there when the writer is used again, the size of the file says whether the lines were written: then they count, and what is left to do is
-done; or they did not happen, and what is there of them is cut off.
+An exception of a signal handler, such as Ctrl-C, may come between any two steps, also just after the system has written
+the lines and before Python knows. So a write first notes what it is about to do, and the note is cleared when all is
+done. If it is still there when the writer is used again, the size of the file says whether the lines were written: then
+they count, and what is left to do is done; or they did not happen, and what is there of them is cut off.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ import errno
 import os
 import threading
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from rightarm.files import Held, sync_folder
+from rightarm.logs.answers import Answers
+from rightarm.logs.blocks import read_blocks
 from rightarm.logs.events import Arm, Event, answer_event, checked
 from rightarm.logs.lines import Head, Numbering, as_lines, part_path, part_paths
-from rightarm.logs.order import EventOrder
 from rightarm.logs.parquet import LINES, PARQUET
-from rightarm.logs.reader import PathLike, read_events
 from rightarm.logs.rotation import rotation_from
+from rightarm.logs.stream import PathLike
 
 BLOCK = 1 << 16  # bytes that are read at once from the end of a file
 
@@ -51,8 +51,8 @@ class LogWriter:
     """Appends events to a log of JSON lines; its path ends in ``.jsonl``.
 
     - ``sync``: an event is on the disk when the call returns, not only with the operating system.
-    - ``rotate``: the log goes on in a new file, ``log.0002.jsonl`` and so on, when one has reached a size such as "100MB",
-      or with every "day" (in UTC, by the times of events). Whoever reads ``log.jsonl`` reads all of them.
+    - ``rotate``: the log goes on in a new file, ``log.0002.jsonl`` and so on, when one has reached a size such as
+      "100MB", or with every "day" (in UTC, by the times of events). Whoever reads ``log.jsonl`` reads all of them.
 
     An existing log is continued: all of it is read and checked, and a line that a crash left torn is cut off. A second
     writer is refused for as long as this one is open. An event that is refused, or that could not be written, leaves
@@ -77,7 +77,6 @@ class LogWriter:
     def __init__(self, path: PathLike, *, sync: bool = False, rotate: str | None = None) -> None:
         self.path, self.sync, self._rotation = Path(path), sync, rotation_from(rotate)
         self._threads, self._process, self._held = threading.Lock(), os.getpid(), Held()
-        self._order = EventOrder()
         self._unfinished: _Unfinished | None = None
         self._outcome: bool | None = None
         if self.path.suffix != LINES:
@@ -103,9 +102,10 @@ class LogWriter:
         os.ftruncate(file, size)
         os.fsync(file)
         sync_folder(self.path.parent)
-        numbering = Numbering()
-        for _ in read_events(self.path, self._order, numbering):
-            pass
+        numbering, answers = Numbering(), Answers()
+        for block in read_blocks(self.path, numbering):
+            answers.take(block)
+        self._order = answers.order(self.path)
         is_new = numbering.head is None and self._order.events == 0
         self.identity = uuid.uuid4().hex if is_new else numbering.head and numbering.head.log
         self._end = _End(file, size, len(parts))
@@ -124,7 +124,7 @@ class LogWriter:
         *,
         unit: str | int | None = None,
         group: str | None = None,
-        meta: Mapping[str, Any] | None = None,
+        meta: dict[str, Any] | None = None,
     ) -> None:
         """An arm was chosen with probability ``propensity``, ``among`` these, at ``time`` in seconds since 1970.
 
@@ -137,7 +137,7 @@ class LogWriter:
         self.write([event])
 
     def reward(self, id: int, reward: float, time: float, *, part: bool = False) -> None:
-        """The reward of a decision came; or a ``part`` of it: then it is what came so far, and the decision waits on."""
+        """The reward of a decision came; with ``part`` it is what came so far, and the decision goes on waiting."""
         self.write([answer_event(id, reward, time) | ({"part": True} if part else {})])
 
     def cancel(self, id: int, time: float) -> None:
@@ -181,7 +181,8 @@ class LogWriter:
     def since(self, events: int) -> Iterator[Event]:
         """The events after the first so many."""
         self.settle()
-        return islice(read_events(self.path), events, None)
+        for block in read_blocks(self.path, Numbering(), after=events):
+            yield from map(checked, block.events[max(0, events + 1 - block.first) :])
 
     # How it is written.
 
@@ -201,7 +202,7 @@ class LogWriter:
         """Write events whole or not at all: half a line would spoil the next one too."""
         end, first = self._end, self._order.events + 1
         lines = self._lines(end, events, first)
-        if self._rotation.is_due(end.size, len(lines), self._order.last_time, events[0]["time"]):
+        if self._rotation.is_due(end.size, len(lines), self._order.latest, events[0]["time"]):
             end = self._next_part(end)
             lines = self._lines(end, events, first)
         self._outcome = None
@@ -247,8 +248,8 @@ class LogWriter:
     def settle(self) -> bool | None:
         """Finish a write that was interrupted: True if it counts, False if it did not happen, None if there was none.
 
-        Every method does so first. An interrupt may also come before a write begins, or after it is finished: then this is None, and
-        whether ``events`` has grown says which it was.
+        Every method does so first. An interrupt may also come before a write begins, or after it is finished: then this
+        is None, and whether ``events`` has grown says which it was.
         """
         if os.getpid() != self._process or not self._held.files:
             return self._outcome

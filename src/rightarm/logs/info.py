@@ -1,0 +1,89 @@
+"""What a log holds, in a few lines."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+
+from rightarm.logs.answers import Answers
+from rightarm.logs.blocks import read_blocks
+from rightarm.logs.events import Arm
+from rightarm.logs.lines import Numbering, part_paths
+from rightarm.logs.parquet import LINES
+from rightarm.logs.stream import PathLike
+
+
+@dataclass
+class LogInfo:
+    """What `log_info` finds; ``str()`` has a line for each."""
+
+    path: Path
+    identity: str | None = None
+    """None for a log of rightarm 0.1.0."""
+    parts: int = 1
+    events: Counter[str] = field(default_factory=Counter)
+    """How many events of each kind there are."""
+    first: float | None = None
+    """The time of the first event."""
+    latest: float | None = None
+    arms: list[Arm] | None = None
+    """The arms that can be chosen now, None if the log does not say."""
+    chosen: Counter[Arm] = field(default_factory=Counter)
+    """How often each arm was chosen."""
+    waiting: int = 0
+    """How many decisions wait for an answer."""
+    rewarded: int = 0
+    cancelled: int = 0
+    corrected: int = 0
+
+    def __str__(self) -> str:
+        times = [datetime.fromtimestamp(time, UTC) for time in (self.first, self.latest) if time is not None]
+        lines = {
+            "identity": self.identity or "none: begun by rightarm 0.1.0",
+            "parts": self.parts,
+            "events": ", ".join([f"{self.events.total():,}", *(f"{n:,} {kind}" for kind, n in self.events.items())]),
+            "times, UTC": " to ".join(f"{time:%Y-%m-%d %H:%M:%S}" for time in times),
+            "arms now": "not said" if self.arms is None else ", ".join(map(repr, self.arms)),
+            "chosen": ", ".join(f"{arm!r} {count:,}" for arm, count in self.chosen.most_common(20)),
+            "decisions": f"{self.rewarded:,} with a reward, {self.waiting:,} waiting, {self.cancelled:,} cancelled, "
+            f"{self.corrected:,} corrected",
+        }
+        return "\n".join([str(self.path), *(f"  {name:<11} {text}" for name, text in lines.items() if text != "")])
+
+
+def log_info(path: PathLike) -> LogInfo:
+    """Read a log, with every check, and say what it holds.
+
+    >>> import tempfile
+    >>> from rightarm.logs import LogWriter
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> with LogWriter(folder.name + "/log.jsonl") as log:
+    ...     log.arms(["red", "blue"], time=1_700_000_000.0)
+    ...     log.decision(1, "red", 0.5, round=1, version=0, time=1_700_000_000.0)
+    >>> found = log_info(folder.name + "/log.jsonl")
+    >>> found.events["decision"], found.waiting, found.arms
+    (1, 1, ['red', 'blue'])
+    >>> folder.cleanup()
+    """
+    info, numbering, answers = LogInfo(Path(path)), Numbering(), Answers()
+    for block in read_blocks(info.path, numbering):
+        answers.take(block)
+        info.events.update({name: len(kind.events) for name, kind in block.kinds.items()})
+        if "decision" in block.kinds:
+            info.chosen.update(block.kinds["decision"].column("arm"))
+        if "arms" in block.kinds:
+            info.arms = block.kinds["arms"].events[-1]["arms"]
+        if info.first is None and block.events:
+            info.first = block.events[0]["time"]
+    outcomes = answers.outcomes(info.path)
+    info.identity = None if numbering.head is None else numbering.head.log
+    info.parts = len(part_paths(info.path)) if info.path.suffix == LINES else 1
+    info.latest = answers.latest
+    info.waiting = int((~outcomes.answered).sum())
+    info.rewarded = int((~np.isnan(outcomes.rewards)).sum())
+    info.cancelled, info.corrected = int(outcomes.cancelled.sum()), int(outcomes.corrected.sum())
+    return info
