@@ -23,7 +23,7 @@ RULES = {name: case for name, case in PLAYERS.items() if case.policy.estimator.p
 
 
 def decision_probability(policy: ra.Policy, arm: int, t: int, pulls: Any, means: Any, memory: Any) -> float:
-    """Softmax of the scores without noise, and the floors."""
+    """Softmax of the scores without noise, and the floors; no such policy asks for variances."""
     if not policy.weighted or (policy.needs_pulls and 0 in pulls):
         return 1.0
     floors, scores = policy.floors(t, pulls, means, memory), policy.scores(t, pulls, means, 0.0, memory)
@@ -41,20 +41,22 @@ def live_game(
     ties: Iterator[int],
 ) -> Iterator[int]:
     """A game in which the policy's own `scores`, `floors` and `learned` are used for every decision."""
-    pulls, sums = [0] * arms, [0.0] * arms
+    pulls, sums, rewards = [0] * arms, [0.0] * arms, [list[float]() for _ in range(arms)]
     memory = {name: [0.0] * arms for name in policy.columns}
     for t, (z, share, (u, v, w)) in enumerate(zip(noise, shares, luck, strict=True), start=1):
         means = [total / max(1, n) for total, n in zip(sums, pulls, strict=True)]
         if policy.needs_pulls and 0 in pulls:
             arm = pulls.index(0)
         else:
-            heights = np.cumsum(policy.floors(t, pulls, means, memory))
-            arm = naive.pick(policy.scores(t, pulls, means, z, memory).tolist(), ties)
+            spread = [np.var(own) for own in rewards] if policy.asks_variance else None
+            heights = np.cumsum(policy.floors(t, pulls, means, memory, spread))
+            arm = naive.pick(policy.scores(t, pulls, means, z, memory, spread).tolist(), ties)
             arm = int((heights <= share).sum()) if share < heights[-1] else arm
         p = decision_probability(policy, arm, t, pulls, means, memory)
         pulls[arm] += 1
         paid = reward(t, pulls[arm], arm, u, v, w)
         sums[arm] += paid
+        rewards[arm].append(paid)
         before = {name: column[arm] for name, column in memory.items()}
         for name, value in policy.learned(t, pulls[arm], sums[arm] / pulls[arm], paid, before, arms, p).items():
             memory[name][arm] = value
@@ -89,13 +91,14 @@ def remembered(draw: st.DrawFn) -> tuple[int, dict[str, Any], list[list[float]]]
 def test_scores_are_the_same_compiled_and_relabelled(case: PlayerCase, given_state: Any, random: Any) -> None:
     t, state, columns = given_state
     memory = dict(zip(case.policy.columns, columns, strict=False))
+    state |= {"variances": columns[-1]} if case.policy.asks_variance else {}
     live = case.policy.scores(t, **state, memory=memory)
     np.testing.assert_allclose(compiled.scores(case.policy, t, **state, memory=memory), live, rtol=1e-11, atol=1e-11)
     order = random.sample(range(live.size), live.size)
     moved = {name: [row[i] for i in order] for name, row in state.items()}
     relabelled = {name: [column[i] for i in order] for name, column in memory.items()}
     np.testing.assert_allclose(case.policy.scores(t, **moved, memory=relabelled), live[order], rtol=1e-14)
-    floors = case.policy.floors(t, state["pulls"], state["means"], memory)
+    floors = case.policy.floors(t, state["pulls"], state["means"], memory, state.get("variances"))
     assert (floors >= 0).all()
     assert floors.sum() <= 1 + 1e-12
 

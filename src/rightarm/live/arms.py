@@ -13,12 +13,13 @@ from rightarm.estimators.compiled import MEAN, MEMORY, PULLS, VARIANCE, live_est
 from rightarm.estimators.estimator import NEGLIGIBLE
 from rightarm.estimators.statistics import COUNT, LOST, OWN, SPREAD, SUM
 from rightarm.formula import check_count, check_number
-from rightarm.formula.compile import jit
 from rightarm.propensity import score_law
 from rightarm.scores.live import live_policy
 from rightarm.scores.policy import Policy
-from rightarm.scores.rules import FORGOTTEN, goes_first, mix
+from rightarm.scores.rules import FORGOTTEN, draw, goes_first, mix
 from rightarm.types import F64, I64
+
+__all__ = ["NEVER", "Arms", "Law", "check_reward", "draw"]
 
 MOST = 2**53  # rewards; a float counts no further
 NEVER = 0  # in place of a decision's number
@@ -321,12 +322,3 @@ def check_row(name: str, values: Any, arms: int) -> F64:
     if not isinstance(values, list) or len(values) != arms:
         raise ValueError(f"{name} must have lists of {arms} numbers, got {values!r:.60}")
     return np.array([check_number(name, value) for value in values], dtype=float)
-
-
-@jit
-def draw(chance: F64, heights: F64, u: float) -> int:
-    """The place at which the running sums pass u, which is below 1; never one of probability zero."""
-    place = min(int(np.searchsorted(heights, u, side="right")), chance.size - 1)
-    while chance[place] == 0.0:  # beyond the last sum, if rounding left that below 1
-        place -= 1
-    return place

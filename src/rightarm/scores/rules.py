@@ -42,6 +42,21 @@ def explored_or_chosen(explored: float, all_explored: float, chance: float) -> f
 
 
 @jit
+def draw(chance: F64, heights: F64, u: float) -> int:
+    """The place at which the running sums pass u, which is below 1; never one of probability zero."""
+    low, high = 0, chance.size - 1
+    while low < high:  # by halves: NumPy's search takes half a second to compile
+        middle = (low + high) // 2
+        if heights[middle] > u:
+            high = middle
+        else:
+            low = middle + 1
+    while chance[low] == 0.0:  # beyond the last sum, if rounding left that below 1
+        low -= 1
+    return low
+
+
+@jit
 def mix(chance: F64, explored: F64, floor: float, heights: F64) -> bool:
     """Put exploration and then ``floor`` beneath the chances, in place, with running sums; False if there is no way.
 
