@@ -62,8 +62,10 @@ class Kernel:
     def _made(self, options: dict[str, Any]) -> Any:
         import numba
 
+        function = _with_compiled_names(self.function)
+        function.__qualname__ += "_inner" if options else ""  # Numba's cache does not look at options
         with _cache_directory():
-            return numba.njit(cache=True, **OPTIONS, **options)(_with_compiled_names(self.function))
+            return numba.njit(cache=True, **OPTIONS, **options)(function)
 
     def __call__(self, *arguments: Any) -> Any:
         return (self.dispatcher or self.compiled)(*arguments)
