@@ -214,7 +214,7 @@ def test_formulas_that_cannot_be(make: Callable[[], Any], message: str) -> None:
 
 PARAMETERS: dict[str, tuple[Callable[[], Any], str]] = {
     "epsilon -0.1": (lambda: ra.EpsilonGreedy(-0.1), r"epsilon must be non-negative, got -0\.1"),
-    "epsilon text": (lambda: ra.EpsilonGreedy("often"), "epsilon must be a schedule.*got 'often'"),
+    "epsilon text": (lambda: ra.EpsilonGreedy("often"), "epsilon must be a schedule.*got 'often'"),  # type: ignore[arg-type]
     "decreasing of d = 0": (lambda: ra.decreasing(d=0), r"d must be positive, got 0\.0"),
     "each 0": (lambda: ra.ExploreThenCommit(each=0), r"each must be a whole number from 1 on, got 0\.0"),
     "each 2.5": (lambda: ra.ExploreThenCommit(each=2.5), r"each must be a whole number from 1 on, got 2\.5"),
@@ -228,8 +228,8 @@ PARAMETERS: dict[str, tuple[Callable[[], Any], str]] = {
     "robust ucb of 0": (lambda: ra.RobustUCB(u=0), r"u must be positive, got 0\.0"),
     "moss to 0": (lambda: ra.MOSS(horizon=0), r"horizon must be a whole number from 1 on, got 0\.0"),
     "ucb-improved to 1.5": (lambda: ra.UCBImproved(horizon=1.5), r"horizon must be a whole number.*got 1\.5"),
-    "perturbed by a number": (lambda: ra.PerturbedMean(1.0), r"noise must be a law of noise such as.*got 1\.0"),
-    "perturbed by a class": (lambda: ra.PerturbedMean(ra.noise.Gumbel), "noise must be a law of noise.*got <class"),
+    "perturbed by a number": (lambda: ra.PerturbedMean(1.0), r"noise must be a law of noise such as.*got 1\.0"),  # type: ignore[arg-type]
+    "perturbed by a class": (lambda: ra.PerturbedMean(ra.noise.Gumbel), "noise must be a law of noise.*got <class"),  # type: ignore[arg-type]
     "perturbed by 0": (lambda: ra.PerturbedMean(GUMBEL, scale=0), r"scale must be positive, got 0\.0"),
     "estimator median": (
         lambda: ra.BoltzmannGumbel(C=1.0, estimator="median"),
