@@ -45,13 +45,17 @@ def scores(
     means: Sequence[float],
     z: Sequence[float],
     memory: Mapping[str, Sequence[float]] | None = None,
+    variances: Sequence[float] | None = None,
 ) -> F64:
     """Scores of one state, arm by arm, as the simulator computes them: whole, or from a location and a scale."""
     made = compiled_policy(policy)
     count, mean, arms = np.array(pulls, dtype=float), np.array(means, dtype=float), float(len(pulls))
     given = memory or {name: [0.0] * len(pulls) for name in policy.columns}
-    kept = [part.evaluate({"pulls": count, "mean": mean, "arms": arms}) for part in policy.keep.values()]
-    columns = np.array([*(given[name] for name in policy.columns), *kept], dtype=float).reshape(-1, len(pulls))
+    spread = [] if variances is None else [np.array(variances, dtype=float)]
+    inputs = {"pulls": count, "mean": mean, "arms": arms, **({"variance": spread[0]} if spread else {})}
+    kept = [part.evaluate(inputs) for part in policy.keep.values()]
+    columns = np.array([*(given[name] for name in policy.columns), *kept, *spread], dtype=float)
+    columns = columns.reshape(-1, len(pulls))
 
     def line(early: float, late: float, count: F64, mean: F64, columns: F64) -> tuple[F64, F64]:
         location, scale = np.empty_like(mean), np.empty_like(mean)

@@ -76,7 +76,12 @@ def _class(name: str, family: Family) -> str:
 
 def _parameter(family: Family, parameter: inspect.Parameter) -> str:
     kind = "PerArm" if isinstance(family, ProblemFamily) else _type(family.annotations.get(parameter.name))
-    return f"{parameter.name}: {kind}" + ("" if parameter.default is parameter.empty else " = ...")
+    default = parameter.default
+    if default is parameter.empty:
+        return f"{parameter.name}: {kind}"
+    return (
+        f"{parameter.name}: {kind} = {default!r}" if isinstance(default, float) else f"{parameter.name}: {kind} = ..."
+    )
 
 
 def _type(annotation: Any) -> str:

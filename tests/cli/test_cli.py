@@ -11,6 +11,9 @@ from typer.testing import CliRunner
 
 import rightarm as ra
 from rightarm.cli import app
+from rightarm.lab.experiment.expressions import families
+from rightarm.lab.warm import every_policy
+from rightarm.scores.policy import PolicyFamily
 
 COLUMNS = ["--arm", "item", "--propensity", "p", "--reward", "click"]
 
@@ -133,3 +136,18 @@ def test_a_missing_file_is_one_line_and_a_traceback_is_there_for_whoever_asks(mo
     assert "there is no file theorem9; the paper's experiments are proposition1, " in outcome.output
     monkeypatch.setenv("RIGHTARM_TRACEBACK", "1")
     assert isinstance(CliRunner().invoke(app, ["run", "theorem9"]).exception, ValueError)
+
+
+def test_warm_compiles_the_policies_that_it_is_given() -> None:
+    done = CliRunner().invoke(app, ["warm", "UCB(C=0.5)", "BetaThompson"], env={"COLUMNS": "200"})
+    assert done.exit_code == 0, done.output
+    assert done.output.startswith("UCB(C=0.5)\nBetaThompson()\npolicies ready: 2, problems: 0; ")
+    assert CliRunner().invoke(app, ["warm", "Nonsense"]).exit_code == 2
+
+
+def test_warm_knows_every_policy_and_schedule() -> None:
+    """By what is compiled: families, and among their members schedules and laws of noise."""
+    texts = {str(policy) for policy in every_policy()}
+    assert {policy.family.name for policy in every_policy()} == set(families(PolicyFamily))
+    assert {"Boltzmann(temperature=0.5)", "Boltzmann(glie())", "PerturbedMean(Uniform())"} <= texts
+    assert len(texts) == len(every_policy())

@@ -133,7 +133,7 @@ class Unread(ra.Estimator):
 
 REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "no statistics": (
-        lambda: ra.EXP3(gamma=0.1, estimator=ra.Catoni(C=1.0)),
+        lambda: ra.EXP3(gamma=0.1, estimator=ra.Catoni(C=1.0)),  # type: ignore[call-arg]
         TypeError,
         "EXP3 takes no estimator: none of its formulas asks for pulls, mean, best, worst or variance",
     ),
@@ -145,11 +145,11 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     ),
     "no C": (lambda: ra.UCB1(estimator="catoni"), ValueError, r"takes C from the policy, which UCB1 does not have"),
     "a class": (
-        lambda: ra.UCB(C=1.0, estimator=ra.Mean),
+        lambda: ra.UCB(C=1.0, estimator=ra.Mean),  # type: ignore[arg-type]
         TypeError,
         "estimator must be an estimator .*parameters first",
     ),
-    "a number": (lambda: ra.UCB(C=1.0, estimator=3), TypeError, "estimator must be an estimator such as .*, got 3"),
+    "a number": (lambda: ra.UCB(C=1.0, estimator=3), TypeError, "estimator must be an estimator such as .*, got 3"),  # type: ignore[arg-type]
     "more than it keeps": (TooShort, TypeError, "TooShort: KEEPS is 1, but learn or read use more values"),
     "nothing kept": (NothingKept, TypeError, "KEEPS must be the number of values that learn and read keep.*got 0"),
     "without read": (Unread, TypeError, "Unread must have both learn and read, or neither; it has no read"),

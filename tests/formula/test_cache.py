@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from interpreters import run_python
-from rightarm.formula.cache import KEPT_DAYS, KEPT_FOLDERS, USED, cache_directory, remove_unused
+from rightarm.formula.cache import KEPT_DAYS, KEPT_FOLDERS, NOTED, USED, cache_directory, remove_unused
 
 
 def test_cache_directory_is_where_it_was_asked_for(tmp_path: Path) -> None:
@@ -101,4 +101,18 @@ def test_the_folder_is_tidied_when_it_is_used(tmp_path: Path) -> None:
     old = [version(tmp_path, name, KEPT_DAYS + 1 + days) for days, name in enumerate("abcd")]
     code = "from rightarm.formula.cache import cache_directory; print(cache_directory())"
     used = Path(run_python(code, RIGHTARM_CACHE_DIR=str(tmp_path)).strip())
-    assert sorted(tmp_path.iterdir()) == sorted([used, *old[: KEPT_FOLDERS - 1]])
+    folders = [path for path in tmp_path.iterdir() if path.is_dir()]
+    assert sorted(folders) == sorted([used, *old[: KEPT_FOLDERS - 1]])
+
+
+def test_the_name_of_the_folder_is_noted_for_sources_as_they_are_written(tmp_path: Path) -> None:
+    """The second process takes the note's word for it; a note without its folder goes."""
+    code = "from rightarm.formula.cache import cache_directory; print(cache_directory().name)"
+    name = run_python(code, RIGHTARM_CACHE_DIR=str(tmp_path)).strip()
+    (note,) = tmp_path.glob(f"*{NOTED}")
+    assert note.read_text() == name
+    note.write_text("f" * 16)
+    assert run_python(code, RIGHTARM_CACHE_DIR=str(tmp_path)).strip() == "f" * 16
+    note.write_text("e" * 16)
+    remove_unused(tmp_path)
+    assert not note.exists()

@@ -113,7 +113,7 @@ def test_different_functions_of_one_name_differ() -> None:
 
 
 def test_shorthands_mean_the_same() -> None:
-    assert ra.UCB(0.5) == ra.UCB(C=0.5) == ra.UCB(np.float32(0.5))
+    assert ra.UCB(0.5) == ra.UCB(C=0.5) == ra.UCB(np.float32(0.5))  # type: ignore[arg-type]
     assert ra.Boltzmann(2) == ra.Boltzmann(temperature=ra.constant(2.0))
     assert ra.Boltzmann(cooling) == POLICIES["function"].policy
     assert ra.Gaussian([1, 2], 0.5) == ra.Gaussian(np.array([1.0, 2.0]), sigma=[0.5, 0.5])
@@ -122,8 +122,8 @@ def test_shorthands_mean_the_same() -> None:
 
 def test_parameters_are_attributes_that_do_not_change() -> None:
     policy, problem = ra.BoltzmannGumbel(C=0.5), ra.Bernoulli([0.5, 0.25])
-    assert (policy.C, policy.location) == (0.5, np.euler_gamma)
-    assert problem.mean == (0.5, 0.25)
+    assert (policy.C, policy.location) == (0.5, np.euler_gamma)  # type: ignore[attr-defined]
+    assert problem.mean == (0.5, 0.25)  # type: ignore[attr-defined]
     for formula, name in ((policy, "C"), (problem, "mean"), (policy, "new")):
         with pytest.raises(AttributeError, match=f"immutable.*{name}=2"):
             setattr(formula, name, 2)

@@ -277,7 +277,7 @@ REFUSED = {
     "UCB of -1": Row(lambda: ra.UCB(C=-1.0), ValueError, "C must be positive, got -1.0"),
     "UCB of 0": Row(lambda: ra.UCB(C=0), ValueError, "C must be positive, got 0.0"),
     "UCB of nan": Row(lambda: ra.UCB(C=math.nan), ValueError, "C must be finite, got nan"),
-    "UCB of text": Row(lambda: ra.UCB(C="1"), TypeError, "C must be a number, got '1'"),
+    "UCB of text": Row(lambda: ra.UCB(C="1"), TypeError, "C must be a number, got '1'"),  # type: ignore[arg-type]
     "BGE of -1": Row(lambda: ra.BoltzmannGumbel(C=-1.0), ValueError, "C must be positive, got -1.0"),
     "BGE at inf": Row(
         lambda: ra.BoltzmannGumbel(1.0, location=math.inf), ValueError, "location must be finite, got inf"
@@ -289,11 +289,13 @@ REFUSED = {
     "two_phase to 1.5": Row(
         lambda: ra.two_phase(0.1, 1.5), ValueError, "horizon must be a whole number from 1 on, got 1.5"
     ),
-    "glie of 1": Row(lambda: ra.glie(1.0), TypeError, "glie.*argument"),
+    "glie of 1": Row(lambda: ra.glie(1.0), TypeError, "glie.*argument"),  # type: ignore[call-arg]
     "temperature -1": Row(lambda: ra.Boltzmann(-1.0), ValueError, "temperature must be non-negative, got -1.0"),
-    "temperature text": Row(lambda: ra.Boltzmann("hot"), TypeError, "temperature must be a schedule.*got 'hot'"),
+    "temperature text": Row(lambda: ra.Boltzmann("hot"), TypeError, "temperature must be a schedule.*got 'hot'"),  # type: ignore[arg-type]
     "temperature UCB": Row(
-        lambda: ra.Boltzmann(ra.UCB(1.0)), TypeError, r"temperature must be a schedule.*got UCB\(C=1.0\)"
+        lambda: ra.Boltzmann(ra.UCB(1.0)),  # type: ignore[arg-type]
+        TypeError,
+        r"temperature must be a schedule.*got UCB\(C=1.0\)",
     ),
     "schedule not called": Row(lambda: ra.Boltzmann(ra.glie), TypeError, "temperature must be a schedule.*got glie"),
     "function of x": Row(lambda: ra.Boltzmann(lambda x: 1.0), TypeError, "unknown input 'x'"),

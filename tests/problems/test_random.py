@@ -183,7 +183,8 @@ def test_the_best_arm_is_that_of_the_replication() -> None:
 def test_results_of_random_problems_are_told_apart() -> None:
     fixed = ra.Bernoulli([0.5] * 10)
     other = ra.RandomProblem(ra.Bernoulli, mean=ra.Uniform(low=[0.0] * 10, high=0.5))
-    problems = [RANDOM["bernoulli"], RANDOM["bernoulli"].corrupted(0, rounds=5), other, fixed]
+    problems: list[ra.Problem | ra.RandomProblem] = [RANDOM["bernoulli"], other, fixed]
+    problems.append(RANDOM["bernoulli"].corrupted(0, rounds=5))
     keys = {Cell(ra.UCB(1.0), each, 10, 32, seed=1, checkpoints=(10,)).key for each in problems}
     assert len(keys) == 4
 

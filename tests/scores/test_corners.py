@@ -10,7 +10,14 @@ import pytest
 
 import rightarm as ra
 
-SHIFTED = [ra.BoltzmannGumbel(C=0.5), ra.UCB(C=0.5), ra.UCB1(), ra.GaussianThompson(), ra.Maillard()]
+SHIFTED = [
+    ra.BoltzmannGumbel(C=0.5),
+    ra.UCB(C=0.5),
+    ra.UCB(C=1.4),
+    ra.GaussianThompson(),
+    ra.Maillard(),
+    ra.ScaledGumbel(),
+]
 
 
 @pytest.mark.parametrize("policy", SHIFTED, ids=str)

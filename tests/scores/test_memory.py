@@ -23,7 +23,7 @@ RULES = {name: case for name, case in PLAYERS.items() if case.policy.estimator.p
 
 
 def decision_probability(policy: ra.Policy, arm: int, t: int, pulls: Any, means: Any, memory: Any) -> float:
-    """Softmax of the scores without noise, and the floors."""
+    """Softmax of the scores without noise, and the floors; no such policy asks for variances."""
     if not policy.weighted or (policy.needs_pulls and 0 in pulls):
         return 1.0
     floors, scores = policy.floors(t, pulls, means, memory), policy.scores(t, pulls, means, 0.0, memory)
@@ -41,20 +41,22 @@ def live_game(
     ties: Iterator[int],
 ) -> Iterator[int]:
     """A game in which the policy's own `scores`, `floors` and `learned` are used for every decision."""
-    pulls, sums = [0] * arms, [0.0] * arms
+    pulls, sums, rewards = [0] * arms, [0.0] * arms, [list[float]() for _ in range(arms)]
     memory = {name: [0.0] * arms for name in policy.columns}
     for t, (z, share, (u, v, w)) in enumerate(zip(noise, shares, luck, strict=True), start=1):
         means = [total / max(1, n) for total, n in zip(sums, pulls, strict=True)]
         if policy.needs_pulls and 0 in pulls:
             arm = pulls.index(0)
         else:
-            heights = np.cumsum(policy.floors(t, pulls, means, memory))
-            arm = naive.pick(policy.scores(t, pulls, means, z, memory).tolist(), ties)
+            spread = [np.var(own) for own in rewards] if policy.asks_variance else None
+            heights = np.cumsum(policy.floors(t, pulls, means, memory, spread))
+            arm = naive.pick(policy.scores(t, pulls, means, z, memory, spread).tolist(), ties)
             arm = int((heights <= share).sum()) if share < heights[-1] else arm
         p = decision_probability(policy, arm, t, pulls, means, memory)
         pulls[arm] += 1
         paid = reward(t, pulls[arm], arm, u, v, w)
         sums[arm] += paid
+        rewards[arm].append(paid)
         before = {name: column[arm] for name, column in memory.items()}
         for name, value in policy.learned(t, pulls[arm], sums[arm] / pulls[arm], paid, before, arms, p).items():
             memory[name][arm] = value
@@ -89,13 +91,14 @@ def remembered(draw: st.DrawFn) -> tuple[int, dict[str, Any], list[list[float]]]
 def test_scores_are_the_same_compiled_and_relabelled(case: PlayerCase, given_state: Any, random: Any) -> None:
     t, state, columns = given_state
     memory = dict(zip(case.policy.columns, columns, strict=False))
+    state |= {"variances": columns[-1]} if case.policy.asks_variance else {}
     live = case.policy.scores(t, **state, memory=memory)
     np.testing.assert_allclose(compiled.scores(case.policy, t, **state, memory=memory), live, rtol=1e-11, atol=1e-11)
     order = random.sample(range(live.size), live.size)
     moved = {name: [row[i] for i in order] for name, row in state.items()}
     relabelled = {name: [column[i] for i in order] for name, column in memory.items()}
     np.testing.assert_allclose(case.policy.scores(t, **moved, memory=relabelled), live[order], rtol=1e-14)
-    floors = case.policy.floors(t, state["pulls"], state["means"], memory)
+    floors = case.policy.floors(t, state["pulls"], state["means"], memory, state.get("variances"))
     assert (floors >= 0).all()
     assert floors.sum() <= 1 + 1e-12
 
@@ -211,7 +214,7 @@ def test_formulas_that_cannot_be(make: Callable[[], Any], message: str) -> None:
 
 PARAMETERS: dict[str, tuple[Callable[[], Any], str]] = {
     "epsilon -0.1": (lambda: ra.EpsilonGreedy(-0.1), r"epsilon must be non-negative, got -0\.1"),
-    "epsilon text": (lambda: ra.EpsilonGreedy("often"), "epsilon must be a schedule.*got 'often'"),
+    "epsilon text": (lambda: ra.EpsilonGreedy("often"), "epsilon must be a schedule.*got 'often'"),  # type: ignore[arg-type]
     "decreasing of d = 0": (lambda: ra.decreasing(d=0), r"d must be positive, got 0\.0"),
     "each 0": (lambda: ra.ExploreThenCommit(each=0), r"each must be a whole number from 1 on, got 0\.0"),
     "each 2.5": (lambda: ra.ExploreThenCommit(each=2.5), r"each must be a whole number from 1 on, got 2\.5"),
@@ -225,8 +228,8 @@ PARAMETERS: dict[str, tuple[Callable[[], Any], str]] = {
     "robust ucb of 0": (lambda: ra.RobustUCB(u=0), r"u must be positive, got 0\.0"),
     "moss to 0": (lambda: ra.MOSS(horizon=0), r"horizon must be a whole number from 1 on, got 0\.0"),
     "ucb-improved to 1.5": (lambda: ra.UCBImproved(horizon=1.5), r"horizon must be a whole number.*got 1\.5"),
-    "perturbed by a number": (lambda: ra.PerturbedMean(1.0), r"noise must be a law of noise such as.*got 1\.0"),
-    "perturbed by a class": (lambda: ra.PerturbedMean(ra.noise.Gumbel), "noise must be a law of noise.*got <class"),
+    "perturbed by a number": (lambda: ra.PerturbedMean(1.0), r"noise must be a law of noise such as.*got 1\.0"),  # type: ignore[arg-type]
+    "perturbed by a class": (lambda: ra.PerturbedMean(ra.noise.Gumbel), "noise must be a law of noise.*got <class"),  # type: ignore[arg-type]
     "perturbed by 0": (lambda: ra.PerturbedMean(GUMBEL, scale=0), r"scale must be positive, got 0\.0"),
     "estimator median": (
         lambda: ra.BoltzmannGumbel(C=1.0, estimator="median"),

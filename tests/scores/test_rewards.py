@@ -147,7 +147,7 @@ def test_nothing_is_said_where_all_rewards_are_inside() -> None:
 def test_rewards_are_counted_only_where_some_may_be_outside() -> None:
     def limits(policy: ra.Policy, problem: ra.Problem) -> list[float]:
         run = Run(policy, problem, Start((0, 0), (0.0, 0.0)), 1, 0, 32, np.array([10]))
-        return run.setting.limits.tolist()
+        return list(run.setting.limits)
 
     assert limits(ra.KLUCB(), ra.Bernoulli([0.5, 0.4])) == []
     assert limits(ra.KLUCB(), ra.Uniform(low=[0.0, 0.25], high=1.0)) == []

@@ -53,7 +53,9 @@ MIX = [
 
 
 def run_mix(**changes: Any) -> ra.Result:
-    return ra.simulate(MIX, PROBLEMS["restless"].problem, **{"horizon": 700, "replications": 50, "seed": 3} | changes)
+    settings = {"horizon": 700, "replications": 50, "seed": 3} | changes
+    with pytest.warns(UserWarning, match="policies got rewards that they are not for"):
+        return ra.simulate(MIX, PROBLEMS["restless"].problem, **settings)
 
 
 @pytest.fixture(scope="module")
@@ -540,7 +542,8 @@ def test_the_papers_experiment(scenario: str, square: float) -> None:
 def test_several_problems_at_once_are_each_as_alone() -> None:
     policies = [ra.UCB(C=0.5), ra.BoltzmannGumbel(C=0.5)]
     drawn = ra.RandomProblem(ra.Bernoulli, mean=ra.Uniform([0.0] * 4, 1.0))
-    problems = {"two": ra.Bernoulli([0.6, 0.5]), "drawn": drawn, "noisy": ra.Gaussian([0.0, 0.5, 1.0])}
+    two, noisy = ra.Bernoulli([0.6, 0.5]), ra.Gaussian([0.0, 0.5, 1.0])
+    problems: dict[str, ra.Problem | ra.RandomProblem] = {"two": two, "drawn": drawn, "noisy": noisy}
     several = ra.simulate(policies, problems, horizon=300, replications=70, seed=3, workers=2)
     assert list(several) == ["two", "drawn", "noisy"]
     for name, problem in problems.items():

@@ -12,7 +12,7 @@ import typer
 
 import rightarm
 from rightarm.cli.options import Seed, Workers, picture, whole
-from rightarm.text import terminal_width, wrapped
+from rightarm.text import counted, terminal_width, wrapped
 
 app = typer.Typer()
 INDENT = "    "
@@ -96,3 +96,34 @@ def compare(
         bounded = f"in the long run no consistent policy's regret grows more slowly than {slope:,.4g} log T"
         typer.echo(wrapped(f"Lai–Robbins: {bounded}"))
     typer.echo(f"wrote {output}")
+
+
+@app.command()
+def warm(
+    policies: Annotated[
+        list[str] | None, typer.Argument(help="Such as 'BetaThompson()' or 'UCB(C=0.5)'; all unless given.")
+    ] = None,
+) -> None:
+    """Compile policies, live and in simulation, so that no program waits for it: in the image of a container, say.
+
+    Machine code is kept where RIGHTARM_CACHE_DIR says, or in the user's folder for caches.
+
+    rightarm warm 'BetaThompson()' 'ScaledGumbel()'
+    """
+    import time
+
+    from rightarm.formula.cache import cache_directory, kept_on_disk
+    from rightarm.lab.experiment.expressions import read_policy
+    from rightarm.lab.warm import warm as compile_all
+
+    if not kept_on_disk():
+        raise OSError("the folder of machine code cannot be written to: set RIGHTARM_CACHE_DIR to one that can")
+    began = time.perf_counter()
+    done = compile_all(
+        [read_policy(text) for text in policies] if policies else None, say=lambda text: typer.echo(text)
+    )
+    seconds = time.perf_counter() - began
+    ready = f"policies ready: {done.policies}, problems: {done.problems}"
+    typer.echo(
+        f"{ready}; {counted(done.functions, 'function')} compiled in {seconds:.0f} s, kept in {cache_directory()}"
+    )

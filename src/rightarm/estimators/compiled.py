@@ -195,7 +195,9 @@ def learn_live(table: Any, kept: Any, arm: int, reward: float, discount: float, 
         for k in range(kept.shape[0]):
             fade(kept, k, 0, discount)
             table[PULLS, k], table[VARIANCE, k] = kept[k, 0, COUNT], variance_of(kept, k, 0)
-        table[MEMORY:] *= discount
+        for row in range(MEMORY, table.shape[0]):  # written out: an operation on a slice takes seconds to compile
+            for k in range(table.shape[1]):
+                table[row, k] *= discount
     count_reward(kept, arm, 0, reward)
     learn(kept, arm, 0, reward, numbers)
     table[MEAN, arm], table[PULLS, arm] = read(kept, arm, 0, numbers)
@@ -206,7 +208,8 @@ def forget_live(table: Any, kept: Any, arm: int, reward: float, added: Any, numb
     """Leave out a reward of an arm, and what it added to the columns."""
     leave_out(kept, arm, 0, reward)
     if kept[arm, 0, COUNT] == 0.0:
-        table[:, arm] = 0.0
+        for row in range(table.shape[0]):
+            table[row, arm] = 0.0
         return
     for column in range(added.size):
         table[MEMORY + column, arm] -= added[column]
@@ -267,7 +270,7 @@ class Simulated(NamedTuple):
 
 
 class Live(NamedTuple):
-    """An estimator's compiled functions for a live bandit, and the numbers that they take."""
+    """An estimator's compiled functions for a live bandit, and the numbers that they take; None is never called."""
 
     learn: Any
     forget: Any
@@ -316,9 +319,9 @@ def live_estimator(estimator: Estimator) -> Live:
     subject, names, weighing = _parts(estimator)
     return Live(
         function(subject, learn_live, LIVE_LEARN, **names),
-        function(subject, forget_live, LIVE_FORGET, read=names["read"]),
+        function(subject, forget_live, LIVE_FORGET, read=names["read"]) if estimator.forgets else None,
         function(subject, correct_live, LIVE_CORRECT, read=names["read"]),
-        function(subject, weigh_live, LIVE_WEIGH, weigh=weighing),
+        function(subject, weigh_live, LIVE_WEIGH, weigh=weighing) if estimator.weighs else None,
         estimator.numbers,
     )
 

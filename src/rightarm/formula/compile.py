@@ -27,6 +27,8 @@ OPTIONS: dict[str, Any] = {
     "fastmath": False,  # vector body and scalar tail must round alike; fused operations are written out as `fma`
 }
 
+INNER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # of what Python never calls
+
 ABOUT_LOCALS = frozenset({"FAST", "CLOSURE", "DEREF"})  # in the names of bytecode's steps
 
 _lock = threading.RLock()
@@ -38,18 +40,32 @@ class Kernel:
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
         self.dispatcher: Any = None
+        self.inner_dispatcher: Any = None
         functools.update_wrapper(self, function)
 
     @property
     def compiled(self) -> Any:
-        """Numba's dispatcher; one for all threads, or each would compile."""
+        """Numba's dispatcher, for Python to call; one for all threads, or each would compile."""
         with _lock:
             if self.dispatcher is None:
-                import numba
-
-                with _cache_directory():
-                    self.dispatcher = numba.njit(cache=True, **OPTIONS)(_with_compiled_names(self.function))
+                self.dispatcher = self._made({})
         return self.dispatcher
+
+    @property
+    def inner(self) -> Any:
+        """The same for other compiled functions, which takes less time to compile."""
+        with _lock:
+            if self.inner_dispatcher is None:
+                self.inner_dispatcher = self._made(INNER)
+        return self.inner_dispatcher
+
+    def _made(self, options: dict[str, Any]) -> Any:
+        import numba
+
+        function = _with_compiled_names(self.function)
+        function.__qualname__ += "_inner" if options else ""  # Numba's cache does not look at options
+        with _cache_directory():
+            return numba.njit(cache=True, **OPTIONS, **options)(function)
 
     def __call__(self, *arguments: Any) -> Any:
         return (self.dispatcher or self.compiled)(*arguments)
@@ -157,9 +173,7 @@ def _numpy_for_formulas() -> types.ModuleType:
     """NumPy, with our own functions in place of some of its own; nobody else's NumPy is touched."""
     module = types.ModuleType("numpy")
     module.__dict__.update(np.__dict__)
-    module.__dict__.update(
-        {name: _for_numbers(kernel.compiled, getattr(np, name)) for name, kernel in _stand_ins.items()}
-    )
+    module.__dict__.update({name: _for_numbers(kernel.inner, getattr(np, name)) for name, kernel in _stand_ins.items()})
     return module
 
 
@@ -263,12 +277,14 @@ def _with_compiled_names(function: Callable[..., Any], numpy: types.ModuleType =
 def _compiled(value: Any, numpy: types.ModuleType) -> Any:
     if value is np:
         return numpy
-    if isinstance(value, Kernel | MachineOperation):
+    if isinstance(value, Kernel):
+        return value.inner
+    if isinstance(value, MachineOperation):
         return value.compiled
     if isinstance(value, types.FunctionType):
         import numba
 
-        return numba.njit(**OPTIONS)(_with_compiled_names(value, numpy))
+        return numba.njit(**OPTIONS, **INNER)(_with_compiled_names(value, numpy))
     return value
 
 

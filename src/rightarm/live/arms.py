@@ -15,12 +15,13 @@ from rightarm.estimators.compiled import MEAN, MEMORY, PULLS, VARIANCE, live_est
 from rightarm.estimators.estimator import NEGLIGIBLE
 from rightarm.estimators.statistics import COUNT, LOST, OWN, SPREAD, SUM, correct_reward, count_reward
 from rightarm.formula import check_count, check_number
-from rightarm.formula.compile import jit
 from rightarm.propensity import score_law
 from rightarm.scores.live import live_policy
 from rightarm.scores.policy import Policy
-from rightarm.scores.rules import FORGOTTEN, mix
+from rightarm.scores.rules import FORGOTTEN, draw, mix, share_untried
 from rightarm.types import F64, I64
+
+__all__ = ["Arms", "Law", "check_reward", "draw"]
 
 MOST = 2**53  # rewards; a float counts no further
 LARGEST = 1e100  # of rewards: their squares are summed
@@ -395,37 +396,3 @@ def check_row(name: str, values: Any, arms: int) -> F64:
     if not isinstance(values, list) or len(values) != arms:
         raise ValueError(f"{name} must have lists of {arms} numbers, got {values!r:.60}")
     return np.array([check_number(name, value) for value in values], dtype=float)
-
-
-@jit
-def share_untried(pulls: F64, members: I64, waiting: I64, chance: F64) -> float:
-    """The probabilities of arms of which no reward counts; returns what is left for the others.
-
-    If there are no others, all have the same. Those that wait for no reward go first: they share the draw evenly. When
-    each of them waits for one, it has one decision in as many as there are arms, until its reward comes.
-    """
-    untried, free = 0, 0
-    for i in range(members.size):
-        if pulls[members[i]] < FORGOTTEN:
-            untried += 1
-            free += waiting[members[i]] == 0
-    if untried == members.size:
-        chance[:] = 1.0 / members.size
-        return 0.0
-    for i in range(members.size):
-        chance[i] = 0.0
-        if pulls[members[i]] < FORGOTTEN:
-            if free == 0:
-                chance[i] = 1.0 / members.size
-            elif waiting[members[i]] == 0:
-                chance[i] = 1.0 / free
-    return 0.0 if free else 1.0 - untried / members.size
-
-
-@jit
-def draw(chance: F64, heights: F64, u: float) -> int:
-    """The place at which the running sums pass u, which is below 1; never one of probability zero."""
-    place = min(int(np.searchsorted(heights, u, side="right")), chance.size - 1)
-    while chance[place] == 0.0:  # beyond the last sum, if rounding left that below 1
-        place -= 1
-    return place

@@ -47,7 +47,9 @@ def usual(location: F64, scale: F64) -> bool:
     Locations are counted from the largest, or large ones would swallow small scales. A scale that is nothing beside the
     largest one, zero for instance, is as good as one a little larger. False if all scales are zero.
     """
-    largest, top = scale.max(), location.max()
+    largest, top = 0.0, -np.inf  # loops, not max() and slices, which take long to compile; here and below
+    for j in range(scale.size):
+        largest, top = max(largest, scale[j]), max(top, location[j])
     common = largest if not SMALL < largest < 1.0 / SMALL and largest > 0.0 else 1.0
     for j in range(scale.size):
         location[j] = max((location[j] * 0.5 - top * 0.5) / common * 2.0, -1.0 / SMALL)
@@ -62,12 +64,13 @@ def shared(location: F64, scale: F64, chance: F64, all_arms: Callable[[F64, F64,
     count = contenders(location, scale, arms)
     if count < 0:
         return count
-    some = arms[:count]
-    first, second, found = location[some], scale[some], np.empty(count)
-    found[:] = 1.0 / count
+    first, second, found = np.empty(count), np.empty(count), np.empty(count)
+    for i in range(count):
+        first[i], second[i], found[i] = location[arms[i]], scale[arms[i]], 1.0 / count
     if first[0] > -np.inf and usual(first, second):
         all_arms(first, second, found)
-    chance[:] = 0.0
+    for j in range(chance.size):
+        chance[j] = 0.0
     for i in range(count):
         chance[arms[i]] = found[i]
     return count

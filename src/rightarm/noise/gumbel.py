@@ -89,7 +89,8 @@ def grouped(scale: F64, group: I64) -> int:
 @jit
 def merged(location: F64, scale: F64, group: I64, m: F64, beta: F64, share: F64) -> None:
     """Location and scale of each group's largest score, and each arm's share in its group."""
-    m[:] = -np.inf
+    for g in range(m.size):
+        m[g] = -np.inf
     for j in range(scale.size):
         m[group[j]] = max(m[group[j]], location[j])
         beta[group[j]] = scale[j]
@@ -188,11 +189,13 @@ def weighted(row: F64, weight: F64) -> float:
 def shares(inverse: F64, rate: F64, reach: F64, y: float, sums: F64) -> None:
     """∫ e^(−y/β_j) e^(−Λ) dy for every group, by the trapezoidal rule in log y, from y on."""
     rows, weight, alive = np.empty(LANES * rate.size), np.empty(LANES * LEVELS), np.empty(rate.size, np.int64)
-    sums[:] = 0.0
+    for j in range(sums.size):
+        sums[j] = 0.0
     count = within(reach, y, alive)
     while count and y > 0.0:  # y is 0 if 1/β is infinite, and then nothing can be said
         start(y, inverse, alive[:count], rows)
-        weight[:] = 0.0
+        for n in range(weight.size):
+            weight[n] = 0.0
         for i in range(count):
             add(rate[alive[i]], rows[LANES * i : LANES * (i + 1)], weight)
         for n in range(weight.size):

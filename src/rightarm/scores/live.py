@@ -17,7 +17,7 @@ from rightarm.formula.compile import function
 from rightarm.propensity import score_law
 from rightarm.scores.family import Part
 from rightarm.scores.policy import Policy
-from rightarm.scores.rules import FAR, FORGOTTEN, location_and_scale
+from rightarm.scores.rules import FAR, FORGOTTEN, draw, location_and_scale, mix
 from rightarm.scores.simulated import PER_ROUND, check_formulas, common_of, put
 from rightarm.types import F64
 
@@ -57,8 +57,10 @@ def law_of_scores(t: float, table: Any, members: Any, numbers: Any, first: Any, 
             memory[columns + kept, i] = table[VARIANCE, k]
         keep(t, pulls[k], mean[k], 0.0, 0.0, arms, p, memory, memory, memory, i)
     top, bottom = np.empty(memory.shape[0]), np.empty(memory.shape[0])
-    for column in range(memory.shape[0]):
-        top[column], bottom[column] = memory[column].max(), memory[column].min()
+    for column in range(memory.shape[0]):  # written out: max() and min() of a row take long to compile
+        top[column], bottom[column] = -np.inf, np.inf
+        for i in range(count):
+            top[column], bottom[column] = max(top[column], memory[column, i]), min(bottom[column], memory[column, i])
     for i in range(count):
         k = members[i]
         first[i], second[i] = law(t, pulls[k], mean[k], best, worst, arms, p, memory, top, bottom, i)
@@ -105,7 +107,10 @@ def learn(*arguments: Any) -> tuple[float, ...]:
 
 
 class Live(NamedTuple):
-    """A policy's compiled functions for live decisions, the numbers that they take, and the kernel of its law."""
+    """A policy's compiled functions for live decisions, the numbers that they take, and the kernel of its law.
+
+    ``lesson`` is None where an arm remembers nothing.
+    """
 
     law: Any
     lesson: Any
@@ -115,7 +120,10 @@ class Live(NamedTuple):
 
 @functools.lru_cache(maxsize=256)
 def live_policy(policy: Policy) -> Live:
-    """The compiled functions, the same for all values of the parameters; to find them again takes milliseconds."""
+    """The compiled functions, the same for all values of the parameters; to find them again takes milliseconds.
+
+    Whatever a live decision needs is compiled when this returns.
+    """
     check_formulas(policy)
     law, numbers_of = policy.stated_law
     names = policy.memory_names
@@ -160,7 +168,19 @@ def live_policy(policy: Policy) -> Live:
                 functions,
             ),
             **shared,
-        ),
+        )
+        if policy.columns
+        else None,
         np.array(parts.numbers, dtype=float),
-        score_law(law).chances(),
+        _ready(score_law(law).chances()),
     )
+
+
+def _ready(chances: Any) -> Any:
+    """The kernel of a law, compiled by being called, as are the functions that draw from what it finds."""
+    chance, heights, one = np.empty(1), np.empty(1), np.ones(1)
+    chances(one, one, chance)
+    chance[0] = 1.0
+    mix(chance, np.zeros(1), 0.0, heights)
+    draw(chance, heights, 0.5)
+    return chances

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from rightarm.formula.compile import jit
-from rightarm.types import F64
+from rightarm.types import F64, I64
 
 FORGOTTEN = 1e-100  # pulls, discounted, below which an arm counts as never pulled: formulas divide by them
 FAR = 2.0**200  # z beside which every location vanishes, so that the scale is read off to its last digit
@@ -42,6 +42,21 @@ def explored_or_chosen(explored: float, all_explored: float, chance: float) -> f
 
 
 @jit
+def draw(chance: F64, heights: F64, u: float) -> int:
+    """The place at which the running sums pass u, which is below 1; never one of probability zero."""
+    low, high = 0, chance.size - 1
+    while low < high:  # by halves: NumPy's search takes half a second to compile
+        middle = (low + high) // 2
+        if heights[middle] > u:
+            high = middle
+        else:
+            low = middle + 1
+    while chance[low] == 0.0:  # beyond the last sum, if rounding left that below 1
+        low -= 1
+    return low
+
+
+@jit
 def mix(chance: F64, explored: F64, floor: float, heights: F64) -> bool:
     """Put exploration and then ``floor`` beneath the chances, in place, with running sums; False if there is no way.
 
@@ -65,3 +80,28 @@ def mix(chance: F64, explored: F64, floor: float, heights: F64) -> bool:
         chance[i] /= height  # which is 1 but for rounding
         heights[i] /= height
     return True
+
+
+@jit
+def share_untried(pulls: F64, members: I64, waiting: I64, chance: F64) -> float:
+    """The probabilities of arms of which no reward counts; returns what is left for the others.
+
+    If there are no others, all have the same. Those that wait for no reward go first: they share the draw evenly. When
+    each of them waits for one, it has one decision in as many as there are arms, until its reward comes.
+    """
+    untried, free = 0, 0
+    for i in range(members.size):
+        if pulls[members[i]] < FORGOTTEN:
+            untried += 1
+            free += waiting[members[i]] == 0
+    if untried == members.size:
+        chance[:] = 1.0 / members.size
+        return 0.0
+    for i in range(members.size):
+        chance[i] = 0.0
+        if pulls[members[i]] < FORGOTTEN:
+            if free == 0:
+                chance[i] = 1.0 / members.size
+            elif waiting[members[i]] == 0:
+                chance[i] = 1.0 / free
+    return 0.0 if free else 1.0 - untried / members.size
