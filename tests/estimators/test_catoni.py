@@ -261,6 +261,7 @@ def state() -> dict[str, Any]:
         ({"octaves": []}, TypeError, r"octaves must be a mapping, got \[\]"),
         ({"octaves": {}}, ValueError, "series must be"),
         ({"more": 1}, ValueError, "state must have the keys"),
+        ({"C": 1.7e308}, ValueError, "state must have a finite value, got inf"),
     ],
 )
 def test_states_that_cannot_be(change: dict[str, Any], error: type[Exception], message: str) -> None:

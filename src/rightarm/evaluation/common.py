@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -12,12 +13,29 @@ from rightarm.logs.rows import Rows
 from rightarm.text import table, wrapped
 
 
+LARGEST = 1e100  # of rewards, as in a live bandit
+LEAST = 1e-100  # propensity: squares of weights are summed
+
+
 def check_range(reward_range: tuple[float, float]) -> tuple[float, float]:
     """Return the ends of the range of rewards, the lower one first."""
     low, high = (check_number("reward_range", end) for end in reward_range)
     if not low < high:
         raise ValueError(f"reward_range must be two numbers, the lower one first, got {reward_range}")
+    if max(abs(low), abs(high)) > LARGEST:
+        raise ValueError(f"reward_range must be at most {LARGEST:g} in size, got {reward_range}")
     return low, high
+
+
+def check_propensities(rows: Rows) -> None:
+    """Raise if a propensity is so small that the square of its weight is no number."""
+    least = rows.propensities.min()
+    if least < LEAST:
+        raise ValueError(f"propensity must be at least {LEAST:g}, got {least} for arm {_arm_of(rows, least)!r}")
+
+
+def _arm_of(rows: Rows, propensity: float) -> Any:
+    return rows.names[rows.arms[int(np.argmax(rows.propensities == propensity))]]
 
 
 def check_floor(floor: float, rows: Rows) -> float:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from rightarm.evaluation.common import as_text, check_floor, check_range
+from rightarm.evaluation.common import as_text, check_floor, check_propensities, check_range
 from rightarm.evaluation.confidence import check_confidence, joint_lower_bound
 from rightarm.evaluation.targets import Chooser, Target, chooser_of
 from rightarm.logs.rows import Rows, read_rows
@@ -115,6 +115,7 @@ def evaluate(
     """
     low, high = check_range(reward_range)
     rows, span = read_rows(log, arms, (low, high), missing), high - low
+    check_propensities(rows)
     target, scaled = chooser_of(policy, rows.names), (rows.rewards - low) / span
     weights, robust, largest = _weighted(rows, scaled, target)
     earned = weights * scaled
