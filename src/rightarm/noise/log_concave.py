@@ -29,7 +29,6 @@ DEPTH = 60.0
 ALL = -1  # in place of an arm
 DEAD = -60.0  # height on the right side of the mode from which F is 1 and f is 0
 DEEPEST = 1e13  # −log of a density beyond which differences of depth are rounding, and its peak and width say it all
-LEAST_STEP = 2.0**-48  # over the number that it is added to
 MOST_STEPS = 2_000  # of a search; some tens are the rule
 
 
@@ -115,24 +114,19 @@ def depth(law: LogConcave, t: float, first: F64, second: F64, arm: int) -> float
 @jit
 def deepest(law: LogConcave, first: F64, second: F64, arm: int) -> tuple[float, float, float]:
     """About where an arm's integrand is largest, its depth there, a convex function's least value, and its width."""
-    middle = law.axis.start(first[arm], second[arm])
-    if depth(law, middle, first, second, arm) == np.inf:  # the squares of Gaussian laws far above overflow there
-        for j in range(first.size):
-            middle = max(middle, law.axis.place(law.mode(first[j], second[j])))
-    step = max(law.axis.step(first[arm], second[arm]), LEAST_STEP * abs(middle))
-    low, high = middle - step, middle + step
-    here = depth(law, middle, first, second, arm)
+    start, step = law.axis.start(first[arm], second[arm]), law.axis.step(first[arm], second[arm])
+    low, high = start - step, start + step
+    for j in range(first.size):  # beyond, all other distribution functions are nearly 1
+        high = max(high, law.axis.start(first[j], second[j]) + 12.0 * law.axis.step(first[j], second[j]))
+    middle = low + 0.5 * (high - low)
     below, above = depth(law, low, first, second, arm), depth(law, high, first, second, arm)
-    while below < here or above < here:
-        step *= 2.0
-        if above < here:
-            low, below, middle, here = middle, here, high, above
-            high = middle + step
-            above = depth(law, high, first, second, arm)
-        else:
-            high, above, middle, here = middle, here, low, below
-            low = middle - step
-            below = depth(law, low, first, second, arm)
+    here = depth(law, middle, first, second, arm)
+    while above < here:
+        middle, here, high = high, above, high + 2.0 * (high - low)
+        above = depth(law, high, first, second, arm)
+    while below < here:
+        middle, here, low = low, below, low - 2.0 * (high - low)
+        below = depth(law, low, first, second, arm)
     for _ in range(MOST_STEPS):
         left = middle - low > high - middle
         t = middle - 0.4 * (middle - low) if left else middle + 0.4 * (high - middle)
