@@ -314,3 +314,10 @@ def test_corrupted_states_are_refused_or_whole(key: str, value: Any, place: int)
             continue
         made.push(1.0)
         assert math.isfinite(made.value)
+
+
+def test_a_state_whose_value_is_infinite_is_refused() -> None:
+    estimator = CatoniEstimator(C=1.0)
+    estimator.push(1000.0)
+    with pytest.raises(ValueError, match=r"state must have a finite value, got inf of 1 values with C = 1.7e\+308"):
+        CatoniEstimator.from_json(estimator.to_json() | {"C": 1.7e308})

@@ -10,7 +10,7 @@ import pytest
 
 import rightarm as ra
 from cases import PLAYERS, POLICIES
-from rightarm.estimators.compiled import MEAN, MEMORY, PULLS
+from rightarm.estimators.compiled import MEAN, MEMORY, PULLS, VARIANCE
 from rightarm.estimators.statistics import SPREAD
 from rightarm.live.arms import Arms, check_reward, draw
 from rightarm.scores.rules import mix
@@ -186,3 +186,17 @@ def test_a_clock_that_fails_leaves_no_decision_behind() -> None:
     with pytest.raises(ValueError, match="clock must be finite, got nan"):
         bandit.ask(5)
     assert [row["pending"] for row in bandit.table()] == [0, 0]
+
+
+@pytest.mark.parametrize("scale", [1e9, 1e17, 1e33, 1e60])
+def test_a_window_is_right_as_soon_as_very_large_rewards_have_left_it(scale: float) -> None:
+    known, random = arms_of(ra.UCB(C=0.5), 2, window=10), np.random.default_rng(8)
+    rewards = random.normal(1.0, 0.5, 60)
+    rewards[[13, 14, 30]] = scale * random.uniform(1, 2, 3)
+    for t, reward in enumerate(rewards, 1):
+        known.learn(t % 2, float(reward), 1.0)
+        for arm in range(2):
+            own = [rewards[i] for i in range(max(0, t - 10), t) if (i + 1) % 2 == arm]
+            if own and max(own) < 100:
+                assert known.means()[arm] == pytest.approx(np.mean(own), rel=1e-12)
+                assert known.table[VARIANCE, arm] == pytest.approx(np.var(own), rel=1e-9, abs=1e-12)

@@ -194,6 +194,10 @@ WORDS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "pulls that are no whole numbers": (lambda s: put(s, PULLS, [2.5, 2.5]), "pulls must be whole numbers"),
     "too many pulls": (lambda s: put(s, PULLS, [50.0, 50.0]), "the pulls must be 5.0 in all"),
     "an infinite mean": (lambda s: put(s, MEAN, [math.inf, 3.0]), "table must be finite, got inf"),
+    "a mean that is not its sum's": (
+        lambda s: put(s, MEAN, [s["statistics"]["table"][MEAN][0] + 0.25, s["statistics"]["table"][MEAN][1]]),
+        r"mean must be the sum over the count, .* / 2.0, got",
+    ),
     "a row too few": (lambda s: s["statistics"]["table"].pop(), "table must have 5 rows"),
     "a mapping for the table": (lambda s: s["statistics"].update(table={}), "table must have 5 rows"),
     "more rewards than were told": (lambda s: s["statistics"].update(told=3), "3 in all or fewer"),

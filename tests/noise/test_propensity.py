@@ -300,7 +300,7 @@ def test_equal_scales_may_be_merged() -> None:
     [
         ((Gumbel(), [0.0, 1.0], [1.0]), "two rows of one length"),
         ((Gumbel(), [0.0, 1.0], [1.0, -1.0]), r"scale must be finite and not negative, got \[1.0, -1.0\]"),
-        ((Gumbel(), [0.0, math.nan], [1.0, 1.0]), "location must be a number below infinity"),
+        ((Gumbel(), [0.0, math.nan], [1.0, 1.0]), "location must be a number"),
         ((Beta(), [1.0, 0.0], [1.0, 1.0]), "first shapes of beta laws must be positive"),
     ],
 )
@@ -334,3 +334,68 @@ def test_any_sizes_of_locations_and_scales_give_probabilities(law: Law) -> None:
         assert abs(found.sum() - 1) < 1e-9, (location, scale, found)
     assert of_largest(law, [3e14, 3e14], [2.4e-4, 6.7e-13]).sum() == pytest.approx(1, abs=1e-9)
     assert of_largest(law, [0.3, 0.0], [5e-4, 0.0]).tolist() == pytest.approx([1.0, 0.0], abs=1e-9)
+
+
+# Extreme states.
+
+
+def far_gaussian(m: Any, s: Any) -> Any:
+    return mp.log(mp.erfc((m[1] - m[0]) / mp.sqrt(2 * (s[0] ** 2 + s[1] ** 2))) / 2)
+
+
+def far_exponential(m: Any, s: Any) -> Any:
+    gap = m[1] - m[0]
+    if gap > 0:
+        return mp.log(s[0] / (s[0] + s[1])) - gap / s[0]
+    return mp.log1p(-s[1] / (s[0] + s[1]) * mp.exp(gap / s[1]))
+
+
+@pytest.mark.parametrize(("law", "exact"), [(Gaussian(), far_gaussian), (Exponential(), far_exponential)], ids=str)
+def test_the_logarithm_of_any_probability_of_two_arms(law: Law, exact: Any) -> None:
+    """Locations to 10⁵⁰, scales to 10⁻³⁰: the search for the largest value of the integrand ends, and finds it."""
+    random = np.random.default_rng(11)
+    for _ in range(200):
+        location = random.choice([-1, 1], 2) * 10.0 ** random.uniform(-3, random.choice([2, 13, 50]), 2)
+        scale = 10.0 ** random.uniform(-random.choice([2, 7, 30]), 1, 2)
+        with mp.workdps(60):
+            expected = exact([mp.mpf(x) for x in location.tolist()], [mp.mpf(x) for x in scale.tolist()])
+            found = log_of_one(law, location, scale, 0)
+            assert abs(found - expected) < 1e-9 + 1e-12 * abs(expected), (location, scale, found, expected)
+
+
+def test_a_gumbel_arm_far_below_one_of_a_larger_scale() -> None:
+    """log p = max_x {−x/s − e^((d − x)/1)} but for some logarithms: d less log(1/s), over s."""
+    gap, s = 1e12, 1e-6
+    expected = -(gap + math.log(s)) / s - 1 / s
+    assert log_of_one(Gumbel(), [0.0, gap], [s, 1.0], 0) == pytest.approx(expected, rel=1e-15)
+
+
+def test_a_logarithm_below_all_numbers_is_minus_infinity() -> None:
+    assert log_of_one(Exponential(), [0.0, 1e200], [1e-200, 1.0], 0) == -math.inf
+    assert log_of_one(Gaussian(), [0.0, 1e100], [1e-100, 1e-100], 0) == -math.inf
+
+
+def test_exponential_scales_over_hundreds_of_decades() -> None:
+    """Of three arms from one point on, by inclusion and exclusion; sums and logarithms in many other states."""
+    for scale in ([1.0, 1e-60, 1e30], [1e-200, 1e-120, 1e-150], [1e100, 1e99, 1e-5]):
+        found = of_largest(Exponential(), [0.0, 0.0, 0.0], scale)
+        for i in range(3):
+            s = [mp.mpf(scale[i]), *(mp.mpf(x) for j, x in enumerate(scale) if j != i)]
+            parts = [1 / (s[0] * (1 / s[0] + rate)) for rate in (1 / s[1], 1 / s[2], 1 / s[1] + 1 / s[2])]
+            with mp.workdps(300):
+                expected = 1 - parts[0] - parts[1] + parts[2]
+            assert abs(found[i] - expected) < 1e-12
+    random = np.random.default_rng(12)
+    for _ in range(2_000):
+        arms, size = int(random.integers(2, 7)), random.choice([5, 30, 150, 290])
+        location, scale = random.choice([-1, 0, 1], arms) * 10.0 ** random.uniform(-size, size, arms), random.uniform
+        spread = 10.0 ** scale(-size, size, arms)
+        found = of_largest(Exponential(), location, spread)
+        assert abs(found.sum() - 1) < 1e-12, (location, spread, found)
+
+
+@pytest.mark.parametrize("law", [*LAWS, None], ids=str)
+def test_infinite_scores_share(law: Law | None) -> None:
+    assert of_largest(law, [math.inf, 1.0, math.inf, -math.inf], [0.0, 1.0, 2.0, 1.0]).tolist() == [0.5, 0.0, 0.5, 0.0]
+    assert log_of_one(law, [math.inf, 1.0], [1.0, 1.0], 1) == -math.inf
+    assert log_of_one(law, [math.inf, 1.0], [1.0, 1.0], 0) == 0.0

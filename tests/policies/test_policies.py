@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
 
+import mpmath as mp
 import numpy as np
 import pytest
 from hypothesis import given
@@ -330,3 +332,39 @@ def test_a_live_score_that_is_not_a_number_is_an_error() -> None:
     policy = ra.policy(eval("lambda mean, *, C: C * np.sqrt(mean)", {"np": np}))(2.0)
     with np.errstate(invalid="ignore"), pytest.raises(ValueError, match=r"C=2\.0.*not a number"):
         policy.choose(9, [4, 4], [-1.0, -1.0], RANDOM)
+
+
+@pytest.mark.parametrize("mean", [0.0, 1e-300, 1e-12, 0.3, 1 - 1e-12, 1 - 2.0**-53, 1.0])
+def test_kl_ucb_of_arms_that_are_nearly_forgotten(mean: float) -> None:
+    """However few pulls count, the score is a number from the mean to 1, and 1 at last."""
+    policy = ra.KLUCB(estimator=ra.Mean(discount=0.9))
+    for pulls in 10.0 ** np.arange(-99.0, 5.0):
+        for t in (1.5, 10.0, 1e15):
+            for scores in (policy.scores, functools.partial(compiled.scores, policy)):
+                found = scores(t, [pulls, 1.0], [mean, 0.5], [0.0, 0.0])[0]
+                assert mean <= found <= 1.0
+                assert found == 1.0 or pulls > 1e-3
+
+
+def test_a_bandit_goes_on_when_an_arm_is_nearly_forgotten() -> None:
+    bandit = ra.Bandit(["a", "b"], ra.KLUCB(), discount=0.9, seed=1)
+    bandit.tell(arm="a", reward=1.0)
+    for i in range(300):
+        bandit.tell(arm="b", reward=i % 2)
+    assert bandit.ask().arm == "a"
+
+
+def test_kl_ms_of_near_ties() -> None:
+    """Twelve digits of a probability at up to 10¹² pulls."""
+    random = np.random.default_rng(4)
+    for _ in range(300):
+        pulls = max(1, round(10.0 ** random.uniform(0, 12)))
+        best = random.choice([random.random(), 10.0 ** random.uniform(-5, 0), 1 - 10.0 ** random.uniform(-5, 0)])
+        away = math.sqrt(2 * 10.0 ** random.uniform(-2, 1) * best * (1 - best) / pulls)
+        mean = min(max(best - away, 0.0), 1.0)
+        with mp.workdps(50):
+            p, q = mp.mpf(mean), mp.mpf(best)
+            divergence = (p * mp.log(p / q) if p else 0) + (1 - p) * mp.log((1 - p) / (1 - q))
+            expected = 1 / (1 + mp.exp(pulls * divergence))
+            found = ra.KLMS().probabilities(2 * pulls + 1, [pulls, pulls], [best, mean])[1]
+            assert abs(found / expected - 1) < 1e-12

@@ -170,6 +170,8 @@ class CatoniEstimator:
         if series.any():  # rounding leaves something of values that cancel
             near[catoni.LIVE] = max(near[catoni.LIVE], level + 1)
         near[catoni.FRESH] = _whole("fresh", state["fresh"], catoni.RENEWED)
+        if count and not math.isfinite(made.value):
+            raise ValueError(f"state must have a finite value, got {made.value} of {count} values with C = {made.C}")
         return made
 
     def __repr__(self) -> str:

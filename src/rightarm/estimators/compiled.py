@@ -44,7 +44,7 @@ FORGET = (
 )
 WEIGH = "void(int64, int64, float64, float64[::1], float64[:,:,::1], float64[:,::1], int64[::1], float64[::1])"
 LIVE_LEARN = "void(float64[:,::1], float64[:,:,::1], int64, float64, float64, float64[::1])"
-LIVE_FORGET = "void(float64[:,::1], float64[:,:,::1], int64, float64, float64[::1], float64[::1])"
+LIVE_FORGET = "boolean(float64[:,::1], float64[:,:,::1], int64, float64, float64[::1], float64[::1])"
 LIVE_CORRECT = "void(float64[:,::1], float64[:,:,::1], int64, float64, float64, float64, float64[::1])"
 LIVE_WEIGH = "void(int64[::1], float64[::1], float64[::1], float64[::1], float64[:,::1])"
 
@@ -127,12 +127,11 @@ def forget_lanes(
     again, entry = told % window == 0, (told - window) % recent.shape[0]
     for lane in range(kept.shape[1]):
         changed, after = np.int64(0), kept.shape[0]  # the arms of which something changes
-        if again:
+        arm = np.int64(recent[entry, lane, 0])
+        if again or leave_out(kept, arm, lane, recent[entry, lane, 1]):
             sum_again(told, window, columns, lane, kept, recent, memory)
         else:
-            changed = np.int64(recent[entry, lane, 0])
-            after = changed + 1
-            leave_out(kept, changed, lane, recent[entry, lane, 1])
+            changed, after = arm, arm + 1
             for column in range(columns):
                 rest = memory[column, changed, lane] - recent[entry, lane, 2 + column]
                 memory[column, changed, lane] = rest if kept[changed, lane, COUNT] > 0.0 else 0.0
@@ -148,7 +147,7 @@ def forget_lanes(
 
 @jit
 def sum_again(told: int, window: int, columns: int, lane: int, kept: F64, recent: F64, memory: F64) -> None:
-    """Sum all rewards that count anew: once in a window, so that no rounding adds up."""
+    """Sum all rewards that count anew: once in a window, so that no rounding adds up, and after a very large one."""
     for k in range(kept.shape[0]):
         for i in range(OWN):
             kept[k, lane, i] = 0.0
@@ -204,17 +203,18 @@ def learn_live(table: Any, kept: Any, arm: int, reward: float, discount: float, 
     table[VARIANCE, arm] = variance_of(kept, arm, 0)
 
 
-def forget_live(table: Any, kept: Any, arm: int, reward: float, added: Any, numbers: Any) -> None:
-    """Leave out a reward of an arm, and what it added to the columns."""
-    leave_out(kept, arm, 0, reward)
+def forget_live(table: Any, kept: Any, arm: int, reward: float, added: Any, numbers: Any) -> bool:
+    """Leave out a reward of an arm, and what it added to the columns; true if all must be summed again."""
+    again = leave_out(kept, arm, 0, reward)
     if kept[arm, 0, COUNT] == 0.0:
         for row in range(table.shape[0]):
             table[row, arm] = 0.0
-        return
+        return False
     for column in range(added.size):
         table[MEMORY + column, arm] -= added[column]
     table[MEAN, arm], table[PULLS, arm] = read(kept, arm, 0, numbers)
     table[VARIANCE, arm] = variance_of(kept, arm, 0)
+    return bool(again)
 
 
 def correct_live(table: Any, kept: Any, arm: int, before: float, after: float, weight: float, numbers: Any) -> None:

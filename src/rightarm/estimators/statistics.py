@@ -6,11 +6,14 @@ the plain mean alone has a loop of its own (`rightarm.estimators.compiled.averag
 
 from __future__ import annotations
 
+import math
+
 from rightarm.formula.compile import jit
 from rightarm.types import F64
 
 # The row: the rewards that count, their sum, what rounding took of it, Σ (x − mean)²; then the estimator's own numbers.
 COUNT, SUM, LOST, SPREAD, OWN = 0, 1, 2, 3, 4
+LARGE = 2.0**20  # reward, in itself and over the size of others, beside which the squares of the others lose digits
 
 
 @jit
@@ -58,18 +61,20 @@ def count_reward(kept: F64, k: int, lane: int, reward: float) -> None:
 
 
 @jit
-def leave_out(kept: F64, k: int, lane: int, reward: float) -> None:
-    """Undo `count_reward`."""
+def leave_out(kept: F64, k: int, lane: int, reward: float) -> bool:
+    """Undo `count_reward`; true if the reward was so large that what is left must be summed again."""
     before = plain_mean(kept, k, lane)
     kept[k, lane, COUNT] -= 1.0
     if kept[k, lane, COUNT] == 0.0:
         for i in range(OWN):
             kept[k, lane, i] = 0.0
-        return
+        return False
     add_to_sum(kept, k, lane, -reward)
     change = (reward - before) * (reward - plain_mean(kept, k, lane))
     rest = max(kept[k, lane, SPREAD] - change, 0.0)
     kept[k, lane, SPREAD] = rest if kept[k, lane, COUNT] > 1.0 else 0.0  # one reward has no spread
+    size = max(abs(plain_mean(kept, k, lane)), math.sqrt(variance(kept, k, lane)))
+    return abs(reward) > LARGE * max(size, 1.0)
 
 
 @jit

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -10,6 +11,19 @@ from rightarm.logs.events import check_propensity
 from rightarm.logs.rows import Rows
 from rightarm.notebook import html_table
 from rightarm.text import table, wrapped
+
+LEAST = 1e-100  # propensity: squares of weights are summed
+
+
+def check_propensities(rows: Rows) -> None:
+    """Raise if a propensity is so small that the square of its weight is no number."""
+    least = rows.propensities.min()
+    if least < LEAST:
+        raise ValueError(f"propensity must be at least {LEAST:g}, got {least} for arm {_arm_of(rows, least)!r}")
+
+
+def _arm_of(rows: Rows, propensity: float) -> Any:
+    return rows.names[rows.arms[int(np.argmax(rows.propensities == propensity))]]
 
 
 def check_floor(floor: float, rows: Rows) -> float:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from rightarm.evaluation.common import as_html, as_text, check_floor
+from rightarm.evaluation.common import as_html, as_text, check_floor, check_propensities
 from rightarm.evaluation.targets import Chooser, Target, chooser_of
 from rightarm.inference.confidence import check_confidence, joint_lower_bound
 from rightarm.logs.rows import Rows, read_rows
@@ -122,6 +122,7 @@ def evaluate(
     """
     low, high = check_reward_range(reward_range)
     rows, span = read_rows(log, arms, (low, high), missing), high - low
+    check_propensities(rows)
     target, scaled = chooser_of(policy, rows.names, (low, high)), (rows.rewards - low) / span
     weights, robust, largest = weighted(rows, scaled, target)
     earned = weights * scaled

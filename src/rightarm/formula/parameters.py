@@ -41,11 +41,13 @@ def check_number(name: str, value: Any, rule: Rule | None = None) -> float:
     return number
 
 
-def check_count(name: str, value: Any, least: int = 1) -> int:
-    """``value`` as an int of at least ``least``; 1e6 and 10**6 are the same to us."""
+def check_count(name: str, value: Any, least: int = 1, most: int | None = None) -> int:
+    """``value`` as an int of at least ``least``, and at most ``most``; 1e6 and 10**6 are the same to us."""
     number = check_number(name, value)
     if number != int(number) or number < least:
         raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
+    if most is not None and number > most:
+        raise ValueError(f"{name} must be at most {most:,}, got {value!r}")
     return int(value)
 
 

@@ -18,13 +18,14 @@ from rightarm.formula import check_count, check_number
 from rightarm.propensity import score_law
 from rightarm.scores.live import live_policy
 from rightarm.scores.policy import Policy
+from rightarm.scores.rewards import LARGEST
 from rightarm.scores.rules import FORGOTTEN, draw, mix, share_untried
 from rightarm.types import F64, I64
 
 __all__ = ["Arms", "Law", "check_reward", "draw"]
 
 MOST = 2**53  # rewards; a float counts no further
-LARGEST = 1e100  # of rewards: their squares are summed
+SAME = 1e-6  # relative: discounting rounds counts and sums each time, not means
 
 
 class Told(NamedTuple):
@@ -141,16 +142,17 @@ class Arms:
         if window is not None and len(self.recent) > window:
             oldest = self.recent.popleft()
             added = np.array(oldest.added)
-            self.estimates.forget(self.table, self.kept, oldest.arm, oldest.reward, added, self.estimates.numbers)
+            numbers = self.estimates.numbers
+            again = self.estimates.forget(self.table, self.kept, oldest.arm, oldest.reward, added, numbers)
             self.total -= 1
-            if self.told % window == 0:
+            if again or self.told % window == 0:
                 self._sum_again()
 
     def _weight(self, old: Told) -> float:
         return float(self.fading ** (self.told - old.number))
 
     def _sum_again(self) -> None:
-        """Sum all rewards that count anew: once in a window, so that no rounding adds up."""
+        """Sum all rewards that count anew: once in a window, so that no rounding adds up, and after a very large one."""
         self.table[:], self.kept[:] = 0.0, 0.0
         for _, arm, reward, added in self.recent:
             self.estimates.learn(self.table, self.kept, arm, reward, 1.0, self.estimates.numbers)
@@ -359,7 +361,18 @@ class Arms:
         largest = LARGEST * np.maximum(counts, 1)
         if (np.abs(table[1:4]) > largest).any() or (spreads > 4 * LARGEST * largest).any():
             raise ValueError(f"table must be sums of rewards of at most {LARGEST:g} in size, got {rows!r:.60}")
+        self._check_means(table)
         return table
+
+    def _check_means(self, table: F64) -> None:
+        """Raise if a plain mean is not its sum over its count; an estimator of its own has other means."""
+        counts, means, sums = table[0], table[1], table[2] + table[3]
+        seen = counts >= FORGOTTEN
+        if self.estimator.learn is None and not self.estimator.weighs:
+            wrong = seen & ~(np.abs(means * counts - sums) <= SAME * np.abs(sums))
+            if wrong.any():
+                k = int(np.argmax(wrong))
+                raise ValueError(f"mean must be the sum over the count, {sums[k]} / {counts[k]}, got {means[k]}")
 
     def _kept_from(self, state: Mapping[str, Any], counts: F64) -> F64:
         """The estimator's own numbers of every arm; in files of 0.1.0 they are called robust."""

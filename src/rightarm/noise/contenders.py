@@ -1,5 +1,6 @@
 """What is the same for every law of noise: arms that cannot have the largest score, scales of zero, unusual sizes.
 
+A score that is +∞ is larger than all others: such arms share the probability, as they share a tie in a simulation.
 A score of scale zero is its location: of such arms only those with the largest location can win, in equal shares where
 no arm with noise is there, and among arms with noise as if their scale were very small. An arm at −∞ never wins, unless
 all are.
@@ -7,6 +8,7 @@ all are.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -14,7 +16,9 @@ import numpy as np
 from rightarm.formula.compile import jit
 from rightarm.types import F64, I64
 
-SMALL, NOTHING = 2.0**-400, 2.0**-80  # squares of numbers beyond SMALL may overflow
+SMALL = 2.0**-400  # squares of numbers beyond it, or its inverse, may overflow
+NOTHING = 2.0**-80  # scale over the largest one that shows no more
+LEAST = 2.0**-400  # the same for exponential noise, and for the logarithms of probabilities
 BAD_FIRST, BAD_SECOND = -1, -2  # in place of a number of arms: which of the two rows of numbers is wrong
 
 
@@ -25,27 +29,27 @@ def contenders(location: F64, scale: F64, arms: I64) -> int:
     for j in range(scale.size):
         if not 0.0 <= scale[j] < np.inf:
             return BAD_SECOND
-        if not location[j] < np.inf:
+        if location[j] != location[j]:
             return BAD_FIRST
         if scale[j] == 0.0:
             best = max(best, location[j])
         highest = max(highest, location[j])
     count = 0
     for j in range(scale.size):
-        if location[j] == -np.inf < highest:
+        if location[j] == -np.inf < highest or location[j] < np.inf == highest:
             continue
-        if scale[j] > 0.0 or location[j] == best:
+        if scale[j] > 0.0 or location[j] == best or location[j] == np.inf:
             arms[count] = j
             count += 1
     return count
 
 
 @jit
-def usual(location: F64, scale: F64) -> bool:
+def usual(location: F64, scale: F64, nothing: float) -> bool:
     """Bring numbers to a usual size: the largest score is the same after a shift and a common factor.
 
     Locations are counted from the largest, or large ones would swallow small scales. A scale that is nothing beside the
-    largest one, zero for instance, is as good as one a little larger. False if all scales are zero.
+    largest one, zero for instance, is as good as ``nothing`` times that. False if all scales are zero.
     """
     largest, top = 0.0, -np.inf  # loops, not max() and slices, which take long to compile; here and below
     for j in range(scale.size):
@@ -53,12 +57,14 @@ def usual(location: F64, scale: F64) -> bool:
     common = largest if not SMALL < largest < 1.0 / SMALL and largest > 0.0 else 1.0
     for j in range(scale.size):
         location[j] = max((location[j] * 0.5 - top * 0.5) / common * 2.0, -1.0 / SMALL)
-        scale[j] = max(scale[j] / common, largest / common * NOTHING)
+        scale[j] = max(scale[j] / common, largest / common * nothing)
     return largest > 0.0
 
 
 @jit
-def shared(location: F64, scale: F64, chance: F64, all_arms: Callable[[F64, F64, F64], None]) -> int:
+def shared(
+    location: F64, scale: F64, chance: F64, all_arms: Callable[[F64, F64, F64], None], nothing: float = NOTHING
+) -> int:
     """Leave arms that cannot win out, and have ``all_arms`` find the probabilities of the others."""
     arms = np.empty(scale.size, np.int64)
     count = contenders(location, scale, arms)
@@ -67,7 +73,7 @@ def shared(location: F64, scale: F64, chance: F64, all_arms: Callable[[F64, F64,
     first, second, found = np.empty(count), np.empty(count), np.empty(count)
     for i in range(count):
         first[i], second[i], found[i] = location[arms[i]], scale[arms[i]], 1.0 / count
-    if first[0] > -np.inf and usual(first, second):
+    if math.isfinite(first[0]) and usual(first, second, nothing):
         all_arms(first, second, found)
     for j in range(chance.size):
         chance[j] = 0.0

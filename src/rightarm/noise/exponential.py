@@ -13,7 +13,7 @@ import numpy as np
 
 from rightarm.formula.compile import fma, jit
 from rightarm.noise import log_concave
-from rightarm.noise.contenders import shared
+from rightarm.noise.contenders import LEAST, shared
 from rightarm.noise.law import Law
 from rightarm.noise.log_concave import Axis, LogConcave, location_of, mills_anew, octaves, same, scale_of
 from rightarm.noise.words import LOG_OF_2, log1p, share, split
@@ -100,7 +100,7 @@ def all_arms(location: F64, scale: F64, chance: F64) -> None:
 @jit
 def of_largest(location: F64, scale: F64, chance: F64) -> int:
     """The probability of every arm, whatever locations and scales are."""
-    return shared(location, scale, chance, all_arms)
+    return shared(location, scale, chance, all_arms, LEAST)
 
 
 @jit

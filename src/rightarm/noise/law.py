@@ -31,7 +31,7 @@ from rightarm.formula import check_number, rule_of
 from rightarm.formula.compile import Kernel, jit, pointer
 from rightarm.formula.identity import identity
 from rightarm.noise import quadrature
-from rightarm.noise.contenders import BAD_FIRST, BAD_SECOND, contenders, of_fixed, usual
+from rightarm.noise.contenders import BAD_FIRST, BAD_SECOND, LEAST, contenders, of_fixed, usual
 from rightarm.types import F64
 
 f32 = np.float32
@@ -73,7 +73,7 @@ class ScoreLaw:
     def complaint(self, row: str) -> str:
         """What the numbers of the first or second row must be."""
         return {
-            "first": "location must be a number below infinity",
+            "first": "location must be a number",
             "second": "scale must be finite and not negative",
         }[row]
 
@@ -187,7 +187,7 @@ class Law(ScoreLaw):
         if arm not in arms:
             return -math.inf
         first, second = first[arms], second[arms]
-        if first[0] == -math.inf or not usual(first, second):
+        if math.isinf(first[0]) or not usual(first, second, LEAST):
             return -math.log(count)
         return self.log_one(first, second, int(np.searchsorted(arms, arm)))
 

@@ -28,6 +28,8 @@ STEP = math.log(2) / POINTS
 DEPTH = 60.0
 ALL = -1  # in place of an arm
 DEAD = -60.0  # height on the right side of the mode from which F is 1 and f is 0
+DEEPEST = 1e13  # −log of a density beyond which differences of depth are rounding, and its peak and width say it all
+MOST_STEPS = 2_000  # of a search; some tens are the rule
 
 
 class Axis(NamedTuple):
@@ -110,26 +112,26 @@ def depth(law: LogConcave, t: float, first: F64, second: F64, arm: int) -> float
 
 
 @jit
-def deepest(law: LogConcave, first: F64, second: F64, arm: int) -> tuple[float, float]:
-    """About where an arm's integrand is largest, and its depth there: a convex function's least value."""
-    step = law.axis.step(first[arm], second[arm])
-    middle = law.axis.start(first[arm], second[arm])
-    low, high = middle - step, middle + step
-    here = depth(law, middle, first, second, arm)
+def deepest(law: LogConcave, first: F64, second: F64, arm: int) -> tuple[float, float, float]:
+    """About where an arm's integrand is largest, its depth there, a convex function's least value, and its width."""
+    start, step = law.axis.start(first[arm], second[arm]), law.axis.step(first[arm], second[arm])
+    low, high = start - step, start + step
+    for j in range(first.size):  # beyond, all other distribution functions are nearly 1
+        high = max(high, law.axis.start(first[j], second[j]) + 12.0 * law.axis.step(first[j], second[j]))
+    middle = low + 0.5 * (high - low)
     below, above = depth(law, low, first, second, arm), depth(law, high, first, second, arm)
-    while below < here or above < here:
-        step *= 2.0
-        if above < here:
-            low, below, middle, here = middle, here, high, above
-            high = middle + step
-            above = depth(law, high, first, second, arm)
-        else:
-            high, above, middle, here = middle, here, low, below
-            low = middle - step
-            below = depth(law, low, first, second, arm)
-    while max(below, above) - here > 1.0:
+    here = depth(law, middle, first, second, arm)
+    while above < here:
+        middle, here, high = high, above, high + 2.0 * (high - low)
+        above = depth(law, high, first, second, arm)
+    while below < here:
+        middle, here, low = low, below, low - 2.0 * (high - low)
+        below = depth(law, low, first, second, arm)
+    for _ in range(MOST_STEPS):
         left = middle - low > high - middle
         t = middle - 0.4 * (middle - low) if left else middle + 0.4 * (high - middle)
+        if max(below, above) - here <= 1.0 or not low < t < high or t == middle:
+            break
         there = depth(law, t, first, second, arm)
         if there < here:
             if left:
@@ -141,9 +143,7 @@ def deepest(law: LogConcave, first: F64, second: F64, arm: int) -> tuple[float, 
             low, below = t, there
         else:
             high, above = t, there
-        if high - low < 1e-13 * (abs(low) + abs(high)):
-            break
-    return middle, here
+    return middle, here, high - low
 
 
 @jit
@@ -210,20 +210,22 @@ def all_arms(law: LogConcave, first: F64, second: F64, chance: F64) -> None:
     while count > 0:
         y, weight = law.spaced(y0, k)
         before, here, log_product = here, x + y, 0.0
+        count = alive(law, here, first, second, arms, count)  # first: beyond, an arm's `mills` may be infinite
         for i in range(count):
             j = arms[i]
             ratio[j] = law.moved_mills(law.mills, before, ratio[j], here, first[j], second[j])
             log_product += math.log(ratio[j]) + law.height(here, first[j], second[j]) + peaks[j]
         for i in range(count):
             chance[arms[i]] += weight * math.exp(log_product) / ratio[arms[i]]
-        count = alive(law, here, first, second, arms, count)
         k += 1
 
 
 @jit
 def log_one(law: LogConcave, first: F64, second: F64, arm: int) -> float:
     """log of the probability of one arm, however small."""
-    t, least = deepest(law, first, second, arm)
+    t, least, width = deepest(law, first, second, arm)
+    if not least < DEEPEST:
+        return law.peak(first[arm], second[arm]) + math.log(width) - least
     x, y0 = left_point(law, t, least + DEPTH, first, second, arm)
     largest = law.axis.point(t)
     arms = np.arange(first.size)
@@ -237,6 +239,7 @@ def log_one(law: LogConcave, first: F64, second: F64, arm: int) -> float:
     while here < largest or term > 1e-18 * total:
         y, weight = law.spaced(y0, k)
         before, here = here, x + y
+        count = alive(law, here, first, second, arms, count)
         log_product = law.height(here, first[arm], second[arm]) + least
         for i in range(count):
             j = arms[i]
@@ -244,7 +247,6 @@ def log_one(law: LogConcave, first: F64, second: F64, arm: int) -> float:
             log_product += math.log(ratio[j]) + law.height(here, first[j], second[j]) + peaks[j]
         term = weight * math.exp(log_product)
         total += term
-        count = alive(law, here, first, second, arms, count)
         k += 1
     return math.log(total) - least + law.peak(first[arm], second[arm])
 
@@ -254,4 +256,7 @@ def log_one_with_scale(height: Any, peak: Any, mills: Any, log_cdf: Any, locatio
     """`log_one` of a law with location and scale, whose density is smooth and largest at the location."""
     axis = Axis(same, same, no_stretch, location_of, scale_of)
     law = LogConcave(location_of, scale_of, height, peak, mills, mills_anew, log_cdf, octaves, axis)
-    return log_one(law, location - nearest(location, scale), scale, arm)
+    away = location - nearest(location, scale)
+    largest, _, _ = deepest(law, away, scale, arm)
+    origin = location[np.argmin(np.abs(away - largest))]  # from where points near the largest value have all digits
+    return log_one(law, location - origin, scale, arm)

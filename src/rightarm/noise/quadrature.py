@@ -248,7 +248,7 @@ def of_largest(cdf: Any, low: float, high: float, location: F64, scale: F64, cha
     chance[:] = 0.0
     arms = names[:count]
     noisy, fixed = arms[scale[arms] > 0.0], arms[scale[arms] == 0.0]
-    if location[arms[0]] == -np.inf or noisy.size == 0:
+    if np.isinf(location[arms[0]]) or noisy.size == 0:
         chance[arms] = 1.0 / count
         return count
     m, s, found = location[noisy], scale[noisy], np.empty(noisy.size)

@@ -9,9 +9,8 @@ from rightarm.noise import Gumbel
 from rightarm.scores.policy import policy
 
 TINY = 1e-300  # keeps a logarithm or a quotient finite where it is multiplied by zero
-
-
-LOG_OF_NOTHING = -690.0  # above log TINY, and below the logarithm of every mean that rewards can have
+ENOUGH = 1e6  # level from which on the largest q is 1 to the last digit, whatever the mean is
+NEAR = 0.2  # |s| up to which the series of `excess` is right to the last digit
 
 
 def plogp(p):
@@ -39,7 +38,7 @@ def closer(x, p, rest, entropy, level):
     q = np.maximum(1 - below, TINY)
     gap = np.maximum(q - p, TINY)
     step = (entropy - p * np.log(q) + rest * x - level) * q / gap
-    return x - step / np.maximum(1 - 0.5 * step * p * below / (q * gap), 0.5)
+    return x - step / np.maximum(1 - 0.5 * step * p * below / np.maximum(q * gap, TINY), 0.5)
 
 
 def negative_entropy(mean):
@@ -62,7 +61,7 @@ def KLUCB(t, pulls, mean, entropy, *, c: NonNegative = 0.0):
     array([0.75 , 0.908])
     """
     log_t = np.log(t)
-    level = (log_t + c * np.log(np.maximum(log_t, 1.0))) / pulls
+    level = np.minimum((log_t + c * np.log(np.maximum(log_t, 1.0))) / pulls, ENOUGH)
     return bernoulli_upper(np.clip(mean, 0.0, 1.0), entropy, level)
 
 
@@ -88,12 +87,39 @@ def log_mean(mean):
 
 
 def log_rest(mean):
-    """log(1 − μ̂), finite also at μ̂ = 1, where it is multiplied by zero."""
-    return np.log(np.clip(1 - mean, TINY, 1.0))
+    """log(1 − μ̂), with what 1 − μ̂ is rounded by; finite also at μ̂ = 1, where it is multiplied by zero."""
+    p = np.clip(mean, 0.0, 1.0)
+    rest = 1 - p
+    return np.log(np.maximum(rest, TINY)) + ((1 - rest) - p) / np.maximum(rest, TINY)
+
+
+def excess(s):
+    """(log(1 + x) − 2s) / (2s³) with s = x/(2 + x): 1/3 + s²/5 + s⁴/7 + ..., for |s| ≤ NEAR."""
+    w = s * s
+    p = 1 / 23
+    p = p * w + 1 / 21
+    p = p * w + 1 / 19
+    p = p * w + 1 / 17
+    p = p * w + 1 / 15
+    p = p * w + 1 / 13
+    p = p * w + 1 / 11
+    p = p * w + 1 / 9
+    p = p * w + 1 / 7
+    p = p * w + 1 / 5
+    return p * w + 1 / 3
+
+
+def near_divergence(p, q, up, down):
+    """kl(p, q) of means that are near each other, up = (q−p)/(p+q) and down = (q−p)/(2−p−q) being small.
+
+    kl = p (x − log(1+x)) + (1−p) (y − log(1+y)) with x = (q−p)/p and y = (p−q)/(1−p): no large numbers cancel.
+    """
+    third = p * (up * up * up) * excess(up) - (1 - p) * (down * down * down) * excess(down)
+    return (q - p) * (up + down) - 2 * third
 
 
 @policy(noise=Gumbel(), keep={"log_mean": log_mean, "log_rest": log_rest}, rewards=(0, 1))
-def KLMS(pulls, mean, log_mean, log_rest, best_log_mean, worst_log_rest, z):
+def KLMS(pulls, mean, best, log_mean, log_rest, best_log_mean, worst_log_rest, z):
     """Maillard sampling for rewards in [0, 1], measured by the divergence of Bernoulli laws.
 
     P[I = i] ∝ exp(−N_i kl(μ̂_i, max_j μ̂_j)), drawn by the Gumbel–softmax trick.
@@ -105,8 +131,10 @@ def KLMS(pulls, mean, log_mean, log_rest, best_log_mean, worst_log_rest, z):
     >>> ra.KLMS().scores(round=9, pulls=[4, 4], means=[0.25, 0.75]).round(4)
     array([-2.1972,  0.    ])
     """
+    p, q = np.clip(mean, 0.0, 1.0), np.clip(best, 0.0, 1.0)
+    up, down = (q - p) / np.maximum(p + q, TINY), (q - p) / np.maximum((1 - p) + (1 - q), TINY)
     # The best mean has the largest log μ̂ and the smallest log(1 − μ̂) of all arms.
-    p = np.clip(mean, 0.0, 1.0)
-    divergence = p * (log_mean - best_log_mean) + (1 - p) * (log_rest - worst_log_rest)
-    failed = (p < 1) & (worst_log_rest < LOG_OF_NOTHING)  # the best mean is 1, and this arm has paid less than 1 once
+    far = p * (log_mean - best_log_mean) + (1 - p) * (log_rest - worst_log_rest)
+    divergence = np.where(np.maximum(up, down) < NEAR, near_divergence(p, q, up, down), far)
+    failed = (p < 1) & (q >= 1)  # the best mean is 1, and this arm has paid less than 1 once
     return -pulls * np.where(failed, np.inf, np.maximum(divergence, 0.0)) + z

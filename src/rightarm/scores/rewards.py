@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -11,6 +10,8 @@ from rightarm.types import F64
 
 if TYPE_CHECKING:
     from rightarm.scores.policy import Policy
+
+LARGEST = 1e100  # of rewards: their squares are summed
 
 Number = TypeVar("Number", float, F64)
 
@@ -49,8 +50,8 @@ def check_reward_range(value: Any, name: str = "reward_range") -> tuple[float, f
     low, high = (check_number(name, end) for end in ends)
     if not low < high:
         raise ValueError(f"{name} must be two numbers, the lower one first, got {value!r}")
-    if not math.isfinite(high - low):
-        raise ValueError(f"{name} must not be wider than the largest float, got {value!r}")
+    if max(abs(low), abs(high)) > LARGEST:
+        raise ValueError(f"{name} must be at most {LARGEST:g} in size, got {value!r}")
     return low, high
 
 

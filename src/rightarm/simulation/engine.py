@@ -36,6 +36,7 @@ from rightarm.streams import Streams, initial_streams
 from rightarm.types import F64, I64
 
 NOISE_BLOCK = 16_384  # draws made ahead, in float32: 64 KiB, which stays in the second-level cache
+MOST_KEPT = 2**28  # rewards of all replications that are played side by side: at least four gigabytes
 SLICE = 8_000_000  # arm-rounds between two looks at the clock: some hundredths of a second
 
 
@@ -234,6 +235,9 @@ def _estimates(policy: Policy, start: Start, known: Statistics, end: int) -> Est
         kept[:, :, SPREAD] = known.memory[-1] * known.pulls
     columns = len(policy.columns) if estimator.forgets else 0
     entries = min(estimator.longest, end) + 1 if estimator.longest else 0
+    if entries * lanes > MOST_KEPT:
+        what = f"discount={estimator.discount}" if estimator.window is None else f"window={estimator.window}"
+        raise ValueError(f"{what} must keep at most {MOST_KEPT // lanes:,} rewards one by one, got {entries - 1:,}")
     return Estimates(
         numbers=estimator.numbers,
         discount=estimator.discount or 1.0,

@@ -25,6 +25,10 @@ from rightarm.types import F64
 
 Simulated = Problem | RandomProblem
 
+MOST_ROUNDS = 2**53  # a float counts no further
+MOST_CHECKPOINTS, MOST_WORKERS = 10**6, 1024
+MOST_NUMBERS = 2**30  # of an array: eight gigabytes
+
 
 class Settings(TypedDict, total=False):
     """What `simulate` may be given besides policies, problems and horizon."""
@@ -96,9 +100,9 @@ def simulate(
     True
     """
     chosen, problems = _check_policies(policies), _check_problems(problem)
-    horizon = check_count("horizon", horizon)
-    replications = check_count("replications", replications)
-    workers = available_cores() if workers is None else check_count("workers", workers)
+    horizon = check_count("horizon", horizon, most=MOST_ROUNDS)
+    replications = check_count("replications", replications, most=MOST_NUMBERS)
+    workers = available_cores() if workers is None else check_count("workers", workers, most=MOST_WORKERS)
     seed = int(np.random.SeedSequence().entropy) if seed is None else check_count("seed", seed, least=0)  # type: ignore[arg-type]
     size = len(chosen) * len(problems)
     lanes = lanes_for(replications, size, workers) if lanes is None else _check_lanes(lanes)
@@ -106,6 +110,7 @@ def simulate(
     for each in problems.values():
         start = check_start(chosen, each, pulls, means, memory, variances)
         rounds = check_checkpoints(checkpoints, start.rounds, horizon)
+        _check_memory_for(len(chosen) * replications, each.arms, len(rounds), lanes)
         played.append(_Play(chosen, each, start, seed, replications, rounds))
     jobs = {job: place for play in played for job, place in play.jobs(lanes)}
     silent = contextlib.nullcontext(lambda rounds: None)
@@ -222,6 +227,8 @@ def check_start(
     counts, averages = check_statistics(nothing if pulls is None else pulls, nothing if means is None else means)
     if counts.size != problem.arms:
         raise ValueError(f"pulls must have one value for each of the {problem.arms} arms, got {counts.size}")
+    if counts.sum() > MOST_ROUNDS:
+        raise ValueError(f"pulls must be at most {MOST_ROUNDS:,} in all, got {counts.tolist()}")
     columns = sorted({name for policy in policies for name in policy.columns})
     if columns and memory is None and counts.any():
         raise ValueError(f"memory must be given with pulls: these policies remember {', '.join(columns)} as well")
@@ -239,8 +246,11 @@ def check_start(
 
 def check_checkpoints(checkpoints: int | Sequence[int], played: int, horizon: int) -> tuple[int, ...]:
     """The rounds at which regret is recorded; the last is always the horizon's."""
+    if played + horizon > MOST_ROUNDS:
+        raise ValueError(f"horizon must be at most {MOST_ROUNDS - played:,} after {played:,} rounds, got {horizon}")
     if np.ndim(checkpoints) == 0:
-        spaced = np.geomspace(horizon, 1, check_count("checkpoints", checkpoints)).round()
+        count = check_count("checkpoints", checkpoints, most=MOST_CHECKPOINTS)
+        spaced = np.geomspace(horizon, 1, count).round()
         return tuple(int(played + n) for n in np.unique([*spaced, horizon]))
     rounds = [check_count("checkpoints", value) for value in np.asarray(checkpoints).tolist()]
     if not rounds or sorted(set(rounds)) != rounds or not played < rounds[0] <= rounds[-1] <= played + horizon:
@@ -248,8 +258,22 @@ def check_checkpoints(checkpoints: int | Sequence[int], played: int, horizon: in
     return (*rounds, *(() if rounds[-1] == played + horizon else (played + horizon,)))
 
 
+def _check_memory_for(runs: int, arms: int, checkpoints: int, lanes: int) -> None:
+    """Raise if no memory will do: better now than after hours."""
+    if runs * checkpoints > MOST_NUMBERS:
+        raise ValueError(
+            f"replications times policies times checkpoints must be at most {MOST_NUMBERS:,}, "
+            f"got {runs:,} times {checkpoints:,}"
+        )
+    if arms * max(runs, lanes) > MOST_NUMBERS:
+        raise ValueError(
+            f"arms times replications times policies, or lanes, must be at most {MOST_NUMBERS:,}, "
+            f"got {arms:,} times {max(runs, lanes):,}"
+        )
+
+
 def _check_lanes(lanes: int) -> int:
-    whole = check_count("lanes", lanes)
+    whole = check_count("lanes", lanes, most=MOST_NUMBERS)
     if whole % WIDTH:
         raise ValueError(f"lanes must be a multiple of {WIDTH}, got {lanes}")
     return whole
