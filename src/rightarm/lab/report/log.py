@@ -23,7 +23,8 @@ from rightarm.lab.report.charts import text as label
 from rightarm.lab.report.differences import Value
 from rightarm.lab.report.pages import render
 from rightarm.lab.run.runner import duration
-from rightarm.logs.reader import read_events, read_log
+from rightarm.logs.reader import read_log
+from rightarm.logs.stream import read_events
 from rightarm.logs.rows import Rows, read_rows
 from rightarm.simulation.panels import Style, styles_of
 from rightarm.text import counted, number, percent, signed
