@@ -52,7 +52,7 @@ def test_the_log_says_how_its_bandit_was_set_up(tmp_path: Path) -> None:
     assert "that of the control, b:" in page.words
     assert "rewards from 0 to 20" in page.words
     found = ra.lift(path, "b", reward_range=(0, 20), floor=0.08)
-    assert f"{signed(found.low)} to {signed(found.high)}" in page.words
+    assert f"{signed(found.low, 3)} to {signed(found.high, 3)}" in page.words
 
 
 def page_of(log: Any, folder: Path, **options: Any) -> Page:
@@ -76,7 +76,7 @@ def test_the_page_says_what_the_log_has(log: Path, tmp_path: Path) -> None:
     for against in ("uniform", "red"):
         found = ra.lift(frame, against, floor=0.05)
         assert found.low > 0
-        assert f"{signed(found.low)} to {signed(found.high)}" in page.words
+        assert f"{signed(found.low, 3)} to {signed(found.high, 3)}" in page.words
     assert page.words.count("earned more") >= 2
 
 

@@ -33,6 +33,7 @@ from rightarm.text import counted, number, percent, signed
 from rightarm.types import F64, I64
 
 BINS = 40  # of the time, in the chart of shares
+DIGITS = 3  # of numbers in tables; nobody needs more of an interval
 MOST_COLOURS = 8  # arms that have a colour of their own there
 QUANTILES = {"median": 0.5, "90%": 0.9, "99%": 0.99, "longest": 1.0}
 LEFT_OUT = {
@@ -241,8 +242,8 @@ class _Page:
         return {
             "other": other,
             "verdict": verdict,
-            "earned": number(found.other),
-            "interval": f"{signed(found.low)} to {signed(found.high)}",
+            "earned": number(found.other, DIGITS),
+            "interval": _span(found.low, found.high),
             "mark": "less" if better else "more" if found.high < 0 else "",
         }
 
@@ -258,8 +259,8 @@ class _Page:
             Value(f"{decisions:,}", decisions),
             Value(percent(decisions / self.arms.size), decisions),
             Value(f"{int(counts[arm]):,}", counts[arm]),
-            Value(number(means[arm]) if known else "–", means[arm] if known else None),
-            Value(f"{number(low)} to {number(high)}" if known else "–", low if known else None),
+            Value(number(means[arm], DIGITS) if known else "–", means[arm] if known else None),
+            Value(f"{number(low, DIGITS)} to {number(high, DIGITS)}" if known else "–", low if known else None),
             _gap_value(gap),
         ]
 
@@ -293,7 +294,11 @@ def _gap_value(gap: Difference | None) -> Value:
     if gap is None:
         return Value("the control", None)
     mark = {True: "less", False: "more", None: ""}[gap.better]
-    return Value(f"{signed(gap.low)} to {signed(gap.high)}", gap.estimate, mark)
+    return Value(_span(gap.low, gap.high), gap.estimate, mark)
+
+
+def _span(low: float, high: float) -> str:
+    return f"{signed(low, DIGITS)} to {signed(high, DIGITS)}"
 
 
 def _day(time: float) -> str:
