@@ -35,7 +35,7 @@ def test_the_log_has_every_decision_with_its_propensity_and_reward(tmp_path: Pat
     some = bandit.ask(among=["b", "c"])
     bandit.expire(0.5, reward=0.25)
     frame = ra.read_log(tmp_path / "log.jsonl")
-    assert frame["id", "arm", "propensity", "round", "version"].rows() == [tuple(d) for d in (*first, some)]
+    assert frame["id", "arm", "propensity", "round", "version"].rows() == [tuple(d)[:5] for d in (*first, some)]
     assert frame["reward"].to_list() == [0.0, None, 0.25, 1.0, 0.25, 0.25]
     assert frame["cancelled"].to_list() == [False, True, False, False, False, False]
     assert frame["among"].to_list() == [ARMS] * 5 + [["b", "c"]]
@@ -43,11 +43,12 @@ def test_the_log_has_every_decision_with_its_propensity_and_reward(tmp_path: Pat
 
 
 def test_a_bandit_that_was_dropped_lets_go_of_its_log(tmp_path: Path) -> None:
-    for _ in range(2):  # the second would find the log locked
-        bandit = ra.Bandit(ARMS, ra.UCB(C=0.5), log=tmp_path / "log.jsonl")
-        bandit.tell(bandit.ask(), 1.0)
-        del bandit
-        gc.collect()
+    bandit = ra.Bandit(ARMS, ra.UCB(C=0.5), seed=1, log=tmp_path / "log.jsonl")
+    bandit.tell(bandit.ask(), 1.0)
+    del bandit
+    gc.collect()
+    bandit = ra.Bandit.from_log(tmp_path / "log.jsonl")  # which would find the log locked
+    bandit.tell(bandit.ask(), 1.0)
     assert ra.read_log(tmp_path / "log.jsonl")["id"].to_list() == [1, 2]
 
 

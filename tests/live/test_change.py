@@ -93,7 +93,7 @@ def test_a_refused_policy_leaves_a_new_log_empty(tmp_path: Path) -> None:
     assert (tmp_path / "log.jsonl").read_bytes() == b""
     with changed(bandit, OTHER, log=tmp_path / "log.jsonl"):
         events = [json.loads(line)["event"] for line in (tmp_path / "log.jsonl").read_text().splitlines()]
-    assert events == ["head"] + ["decision"] * 3 + ["arms", "policy"]
+    assert events == ["head", "settings", "arms"] + ["decision"] * 3 + ["policy"]
 
 
 # In the log.
@@ -139,7 +139,7 @@ def test_the_log_has_the_change_and_is_read_as_before(tmp_path: Path) -> None:
     life(path)
     events = [json.loads(line) for line in path.read_text().splitlines()]
     assert [event for event in events if event["event"] == "policy"] == [
-        {"event": "policy", "n": 42, "before": BGE.specification(), "after": OTHER.specification(), "time": START}
+        {"event": "policy", "n": 43, "before": BGE.specification(), "after": OTHER.specification(), "time": START}
     ]
     frame = ra.read_log(path)
     assert len(frame) == 40

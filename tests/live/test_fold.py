@@ -102,7 +102,7 @@ def test_a_new_log_is_told_what_is_pending(tmp_path: Path) -> None:
     assert frame["reward"].to_list() == [None, 1.0, None]
     with ra.LogWriter(tmp_path / "other.jsonl") as other:
         other.decision(1, "a", 0.5, 1, 1, 1.0)
-    with pytest.raises(ValueError, match=r"log must be new or have the \d+ events of before, got 1 in "):
+    with pytest.raises(ValueError, match=r"log must be that of this bandit, [0-9a-f]{32}, or a new one, got "):
         ra.Bandit.from_json(state, log=tmp_path / "other.jsonl")
 
 
@@ -210,12 +210,11 @@ def test_arms_that_come_and_go_never_break_the_floor(tmp_path: Path) -> None:
 def test_arms_that_0_1_0_wrote_with_the_next_decision_only(tmp_path: Path) -> None:
     """Several changes in one event, or a change that it had not yet written when it was saved."""
     path = tmp_path / "log.jsonl"
-    bandit = ra.Bandit(["a", "b"], ra.UCB(C=0.5), floor=0.4, clock=lambda: START)
+    bandit = ra.Bandit(["a", "b"], ra.UCB(C=0.5), floor=0.4, seed=1, clock=lambda: START)
     state = json.loads(bandit.to_json()) | {"events": 1}
-    with ra.LogWriter(path) as log:
-        log.arms(["a", "b"], START)
-        log.arms(["b", "c"], START)
-        log.decision(1, "b", 0.6, round=1, version=4, time=START)
+    decision = {"event": "decision", "id": 1, "arm": "b", "propensity": 0.6, "round": 1, "version": 4, "time": START}
+    arms = [{"event": "arms", "arms": names, "time": START} for names in (["a", "b"], ["b", "c"])]
+    path.write_text("".join(json.dumps(event) + "\n" for event in (*arms, decision)))
     with ra.Bandit.from_json(json.dumps(state), log=path) as again:
         assert again.arms == ["b", "c"]
         assert again.version == 4
@@ -226,7 +225,7 @@ def test_arms_that_0_1_0_wrote_with_the_next_decision_only(tmp_path: Path) -> No
     with ra.Bandit.from_json(json.dumps(state), log=path, clock=lambda: START) as again:
         assert again.arms == ["b"]
     last = json.loads(path.read_bytes().splitlines()[-1])
-    assert last == {"event": "arms", "n": 4, "arms": ["b"], "time": START}
+    assert last == {"event": "arms", "arms": ["b"], "time": START}
 
 
 # Recoveries that fail.
@@ -241,7 +240,7 @@ def test_a_recovery_that_fails_lets_go_of_the_log(tmp_path: Path) -> None:
         log.observation("z", 0.5, START)
     for wrong, message in (
         (state, "arm must be one of 'a', 'b', 'c', got 'z'"),
-        (json.dumps(json.loads(state) | {"events": 9}), "log must be new or have the 9 events of before, got 4"),
+        (json.dumps(json.loads(state) | {"events": 9}), "log must have the 9 events of before, got 5"),
     ):
         with pytest.raises(ValueError, match=message) as caught:
             ra.Bandit.from_json(wrong, log=path)
@@ -265,7 +264,7 @@ def test_a_recovery_that_fails_lets_go_of_the_log(tmp_path: Path) -> None:
 )
 def test_what_a_bandit_would_not_learn_is_not_recovered(event: dict[str, Any], message: str, tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
-    with ra.Bandit(ARMS, BGE, log=path) as bandit:
+    with ra.Bandit(ARMS, BGE, seed=1, log=path) as bandit:
         bandit.ask()
         state = bandit.to_json()
     with ra.LogWriter(path) as log:
@@ -276,8 +275,15 @@ def test_what_a_bandit_would_not_learn_is_not_recovered(event: dict[str, Any], m
 
 def test_the_answer_of_another_bandits_decision_is_noticed(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
-    with ra.Bandit(ARMS, BGE, log=path) as bandit:
+    with ra.Bandit(ARMS, BGE, seed=1, log=path) as bandit:
         bandit.tell(bandit.ask(), 1.0)
-    other = json.loads(ra.Bandit(ARMS, BGE).to_json()) | {"events": 2}
+        mine = json.loads(bandit.to_json())
+    other = json.loads(ra.Bandit(ARMS, BGE, seed=1).to_json()) | {"events": 3, "log": mine["log"]}
     with pytest.raises(ValueError, match="log must be that of this bandit, got the answer of decision 1"):
-        ra.Bandit.from_json(json.dumps(other), log=path)
+        ra.Bandit.from_json(json.dumps(other | {"events": 3}), log=path)
+    with pytest.raises(ValueError, match=r"log must be that of this bandit, .*, or a new one, got"):
+        ra.Bandit.from_json(json.dumps(other | {"log": "0" * 32}), log=path)
+    with pytest.raises(ValueError, match=r"log must be a new one: this bandit had none, got .* with 4 events"):
+        ra.Bandit.from_json(json.dumps(other | {"events": None}), log=path)
+    with pytest.raises(ValueError, match=r"log must be a new one, got .* with 4 events: Bandit\.open"):
+        ra.Bandit(ARMS, BGE, log=path)

@@ -25,7 +25,7 @@ def about(kind: str, i: int, **more: Any) -> dict[str, Any]:
 
 EVERY: list[dict[str, Any]] = [
     {"event": "settings", "settings": {"reward_range": [0, 1], "control": "red"}, "time": START},
-    {"event": "arms", "arms": ["red", "blue"], "time": START, "versions": {"red": 2}, "prior": [{"pulls": 1.5}, {}]},
+    {"event": "arms", "arms": ["red", "blue"], "time": START, "reason": "red is worse", "prior": [{"pulls": 1.5}, {}]},
     decision(0, unit="visitor-17", meta={"page": "/start", "deep": [1, 2.5, None, {"ü": True}]}),
     decision(1, unit=17, group="holdout"),
     decision(2),
@@ -104,7 +104,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         "at most 100,000 bytes",
     ),
     "settings": ({"event": "settings", "settings": 5, "time": 1.0}, "settings must be a JSON object, got 5"),
-    "versions": ({"event": "arms", "arms": [1], "versions": 5, "time": 1.0}, "versions must be a JSON object or list"),
+    "reason": ({"event": "arms", "arms": [1], "reason": 5, "time": 1.0}, "reason must be a textr list"),
     "correction of nothing": (about("correction", 9, reward=1.0), "for a correction, got the unknown"),
     "correction too early": (about("correction", 0, reward=1.0), "answered decision for a correction, .*, which waits"),
     "part false": (about("reward", 0, reward=1.0, part=False), "part must be true where it is given, got False"),

@@ -31,6 +31,21 @@ def difference(state: State, arm: Hashable, other: Hashable, confidence: float) 
     return inference.difference(counts, centres, spreads, state.reward_range, confidence, names=names)
 
 
+def harmful(state: State, budget: float) -> list[Hashable]:
+    """The active arms that are worse than the control by more than ``budget``, with an error of 5% over all of them."""
+    control = state.index[state.settings.control]
+    others = [i for i in np.flatnonzero(state.active).tolist() if i != control]
+    counts, centres, spreads = state.lifetime()
+    confidence = 1 - 0.05 / max(len(others), 1)
+    return [
+        state.names[i]
+        for i in others
+        if inference.harm(
+            *(column[[i, control]] for column in (counts, centres, spreads)), budget, state.reward_range, confidence
+        )
+    ]
+
+
 def best(state: State, confidence: float, tolerance: float) -> Best:
     """Which of the active arms can be the best, and what choosing one for good can cost."""
     active = np.flatnonzero(state.active)

@@ -36,6 +36,7 @@ from rightarm.types import I64
 if TYPE_CHECKING:
     import polars
 
+GUARDED = 20  # rewards after which the guardrail is looked at again, or 5% of all
 ID_BITS = 31, 21  # of the first id: so many by chance, and so many zeros; ids stay below 2^53, which JSON keeps exactly
 
 Log = LogWriter | str | os.PathLike[str]
@@ -151,7 +152,7 @@ class Bandit(Generic[A]):
             raise TypeError(f"clock must be a function that gives seconds, got {clock!r}")
         self._state, self._clock, self._changes = state, clock, Changes(state)
         self._lock = threading.RLock()
-        self._checked: dict[int, float] = {}  # the number of an arm's rewards at which the guardrail is looked at again
+        self._next_guard = 0  # the number of rewards at which the guardrail is looked at again
         self._folder: Folder | None = None
 
     def _write_to(self, log: LogWriter, names: Iterable[Hashable]) -> None:
@@ -407,7 +408,7 @@ class Bandit(Generic[A]):
         only = answers[0][0].arm if len(answers) == 1 else None
         image = state.image(only, len(answers))
         self._changes.make(state.put_back, image, state.answered, answers, self._answers, answers)
-        if self._folder is not None:
+        if self._folder is not None or state.settings.guardrail is not None:
             self._count()
 
     def _answers(self, answers: Sequence[tuple[Waiting, float | None]]) -> list[Event]:
@@ -510,9 +511,15 @@ class Bandit(Generic[A]):
             return len(late)
 
     def _count(self) -> None:
-        """Look whether a snapshot is due."""
+        """Look whether the guardrail has to be looked at, or a snapshot is due."""
+        state = self._state
+        if state.settings.guardrail is not None and state.known.told >= self._next_guard:
+            self._next_guard = state.known.told + max(GUARDED, state.known.told // GUARDED)
+            for arm in answers.harmful(state, state.settings.guardrail):
+                reason = f"worse than the control by more than {state.settings.guardrail:g}"
+                self._change_arms([name for name in state.active_names() if name != arm], reason=f"{arm}: {reason}")
         if self._folder is not None and self._changes.log is not None:
-            self._folder.look(self._state, self._changes.log)
+            self._folder.look(state, self._changes.log)
 
     # Arms.
 
@@ -581,9 +588,13 @@ class Bandit(Generic[A]):
             flags[arm] = active
             self._change_arms([name for name, flag in zip(state.names, flags, strict=True) if flag])
 
-    def _change_arms(self, names: Sequence[Hashable], priors: Sequence[tuple[Any, ...]] = ()) -> None:
+    def _change_arms(
+        self, names: Sequence[Hashable], priors: Sequence[tuple[Any, ...]] = (), reason: str | None = None
+    ) -> None:
         """Let these arms be chosen and no others, and say so in the log."""
         state = self._state
+        if state.settings.control is not None and state.settings.control not in names:
+            raise ValueError(f"the control, {state.settings.control!r}, cannot be retired")
         state.check_floor(len(names))
         if self._changes.log is not None:
             for name in names:
@@ -592,7 +603,8 @@ class Bandit(Generic[A]):
             state.known.check_prior()
 
         def events() -> list[Event]:
-            extra = {"prior": {"rows": [list(row) for row in priors]}} if priors else {}
+            extra: dict[str, Any] = {"prior": [list(row) for row in priors]} if priors else {}
+            extra |= {} if reason is None else {"reason": reason}
             return [{"event": "arms", "arms": names, "time": self._now()} | extra]
 
         self._changes.make(state.put_back_whole, state.whole_image(), state.set_arms, [(names, priors)], events)
@@ -653,14 +665,19 @@ class Bandit(Generic[A]):
     def __repr__(self) -> str:
         return f"<Bandit: {self.policy}, {len(self._state.names)} arms, {self._state.known.told:,} rewards>"
 
-    def plot(self, path: str | os.PathLike[str], *, title: str | None = None) -> Path:
+    def _repr_html_(self) -> str:
+        with self._lock:
+            return summary.as_html(self._ready())
+
+    def plot(self, path: str | os.PathLike[str] | None = None, *, title: str | None = None) -> Any:
         """Draw every arm's estimate with its interval, its share of the pulls and its probability now.
 
-        PNG, SVG or PDF by the path's ending.
+        Into a file, PNG, SVG or PDF by the path's ending, and its path is given back; or into a new figure, which is
+        given back and which a notebook shows.
         """
         with self._lock:
             rows, heading = self.table(), summary.heading(self._state)
-        return summary.draw_arms(rows, Path(path), heading if title is None else title)
+        return summary.draw_arms(rows, None if path is None else Path(path), heading if title is None else title)
 
     # Its whole state, as text and as files.
 

@@ -170,7 +170,7 @@ class State:
             case "observation":
                 self.observed(self.arm_number("arm", event["arm"]), self.check_reward(event["reward"]))
             case "arms":
-                self.set_arms(event["arms"], event.get("prior", {}).get("rows", ()))
+                self.set_arms(event["arms"], event.get("prior", ()))
             case "policy":
                 self.set_policy(policy_from(event["after"]))
 

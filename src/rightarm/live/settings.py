@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from rightarm.formula import check_choice, check_number
+from rightarm.formula import check_choice, check_count, check_number
 from rightarm.live.names import name_from, plain_name
 from rightarm.scores.rewards import check_reward_range
 
@@ -35,6 +35,10 @@ class Settings:
 
     def __post_init__(self) -> None:
         self._set("floor", check_share("floor", self.floor))
+        if self.discount is not None:
+            self._set("discount", check_number("discount", self.discount))
+        if self.window is not None:
+            self._set("window", check_count("window", self.window))
         if self.reward_range is not None:
             self._set("reward_range", check_reward_range(self.reward_range))
         if self.window_of_reward is not None:

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from rightarm import text
-from rightarm.extras import needed_for
 from rightarm.inference.sequences import ASYMPTOTIC, FEWEST
 from rightarm.live import answers
 from rightarm.live.fold import State
+from rightarm.notebook import html_table
 from rightarm.scores.live import MEAN, PULLS
 from rightarm.text import number, wrapped
 
@@ -56,10 +56,22 @@ def heading(state: State) -> str:
     return f"{state.known.policy}, {state.known.told:,} rewards, {len(state.ledger.pending):,} pending"
 
 
+TITLES = ["arm", "pulls", "estimate", INTERVAL, "share", "probability", ""]
+
+
 def as_text(state: State) -> str:
     """The table for the eye."""
-    titles = ["arm", "pulls", "estimate", INTERVAL, "share", "probability", ""]
-    lines = [
+    return "\n".join([wrapped(heading(state)), text.table(TITLES, lines(state)), *map(wrapped, notes(state))])
+
+
+def as_html(state: State) -> str:
+    """The table for a notebook."""
+    return html_table(TITLES, lines(state), title=heading(state), notes=notes(state))
+
+
+def lines(state: State) -> list[list[str]]:
+    """The table's lines for the eye."""
+    return [
         [
             shortened(row["arm"], 40),
             number(row["pulls"], 6),
@@ -71,7 +83,6 @@ def as_text(state: State) -> str:
         ]
         for row in table(state)
     ]
-    return "\n".join([wrapped(heading(state)), text.table(titles, lines), *map(wrapped, notes(state))])
 
 
 def notes(state: State) -> list[str]:
@@ -89,14 +100,13 @@ def shortened(arm: Hashable, width: int) -> str:
     return name if len(name) <= width else name[: width - 1] + "…"
 
 
-def draw_arms(rows: list[dict[str, Any]], path: Path, title: str) -> Path:
+def draw_arms(rows: list[dict[str, Any]], path: Path | None, title: str) -> Any:
     """Estimates with intervals on the left, shares of pulls and probabilities on the right; an arm is a line."""
-    with needed_for("plot()"):
-        from matplotlib.figure import Figure
+    from rightarm.pictures import Picture
 
     left_out = max(0, len(rows) - MOST)
     rows = sorted(rows, key=lambda row: row["pulls"], reverse=True)[:MOST] if left_out else rows
-    figure = Figure(figsize=(9, 1.6 + HEIGHT * max(len(rows), 4)), layout="constrained")
+    figure = Picture(figsize=(9, 1.6 + HEIGHT * max(len(rows), 4)), layout="constrained")
     means, shares = figure.subplots(1, 2, sharey=True)
     places = np.arange(len(rows))
     for place, row in zip(places, rows, strict=True):
@@ -119,6 +129,8 @@ def draw_arms(rows: list[dict[str, Any]], path: Path, title: str) -> Path:
         axes.set_axisbelow(True)
     figure.legend(loc="outside lower right", ncols=2, frameon=False, fontsize=9)
     figure.suptitle(textwrap.fill(title, 100), fontsize=10)
+    if path is None:
+        return figure
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=150)
     return path

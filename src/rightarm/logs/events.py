@@ -12,7 +12,7 @@ A log is a sequence of events, each a mapping with the name of its kind under ``
 - ``correction``: the reward of a decision that was rewarded, cancelled or expired is this one from now on.
 - ``observation``: a reward of an arm that belongs to no decision.
 - ``arms``: from now on these arms can be chosen; those not seen before are new, those left out are retired.
-  ``versions`` and ``prior`` say more of them.
+  ``reason`` says why, ``prior`` what new ones start from.
 - ``policy``: from now on another policy decides. ``before`` and ``after`` are specifications of policies.
 - ``settings``: how the bandit that writes the log is set up, a JSON object.
 
@@ -174,7 +174,7 @@ CHECKS: dict[str, dict[str, Check]] = {
     "expiry": {"ids": _ids, "time": check_time, "reward": check_number},
     "correction": {"id": check_whole, "reward": check_number, "time": check_time},
     "observation": {"arm": check_arm_name, "reward": check_number, "time": check_time},
-    "arms": {"arms": _arms, "time": check_time, "versions": _MORE, "prior": _MORE},
+    "arms": {"arms": _arms, "time": check_time, "reason": check_text, "prior": _MORE},
     "policy": {"before": _specification, "after": _specification, "time": check_time},
     "settings": {"settings": _SETTINGS, "time": check_time},
 }
@@ -182,7 +182,7 @@ OPTIONAL = {  # fields that an event may leave out
     "decision": {"among", "unit", "group", "meta"},
     "reward": {"part"},
     "expiry": {"reward"},
-    "arms": {"versions", "prior"},
+    "arms": {"reason", "prior"},
 }
 
 

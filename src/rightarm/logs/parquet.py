@@ -20,7 +20,7 @@ from rightarm.logs.events import Event
 PARQUET, LINES, LOCK = ".parquet", ".jsonl", "lock"
 AS_JSON = (  # columns that hold JSON, since a column has one type only
     *("arm", "among", "arms", "before", "after"),
-    *("unit", "meta", "ids", "part", "versions", "prior", "settings"),
+    *("unit", "meta", "ids", "part", "reason", "prior", "settings"),
 )
 WHOLE = ("n", "id", "round", "version", "first")
 COLUMNS = {
