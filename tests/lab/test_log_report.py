@@ -17,7 +17,7 @@ from adaptive_logs import softmax_log
 from bandits import Clock
 from pages import Page
 from rightarm.cli import app
-from rightarm.text import number
+from rightarm.text import signed
 
 HOSTILE = "</script><script>alert(1)</script>"
 RATES = {"red": 0.2, "blue": 0.6, HOSTILE: 0.3}
@@ -41,6 +41,20 @@ def log(tmp_path: Path) -> Path:
     return path
 
 
+def test_the_log_says_how_its_bandit_was_set_up(tmp_path: Path) -> None:
+    random, path = np.random.default_rng(1), tmp_path / "week.jsonl"
+    settings: dict[str, Any] = {"reward_range": (0, 20), "control": "b", "holdout": 0.2, "floor": 0.1}
+    with ra.Bandit(["a", "b"], ra.UCB(C=0.5), seed=3, log=path, **settings) as bandit:
+        for _ in range(600):
+            decision = bandit.ask()
+            bandit.tell(decision, float(random.choice([0.0, 10.0 if decision.arm == "a" else 4.0])))
+    page = page_of(path, tmp_path)
+    assert "that of the control, b:" in page.words
+    assert "rewards from 0 to 20" in page.words
+    found = ra.lift(path, "b", reward_range=(0, 20), floor=0.08)
+    assert f"{signed(found.low, 3)} to {signed(found.high, 3)}" in page.words
+
+
 def page_of(log: Any, folder: Path, **options: Any) -> Page:
     return Page(ra.log_report(log, folder / "page.html", **options).read_text())
 
@@ -54,15 +68,15 @@ def test_the_page_says_what_the_log_has(log: Path, tmp_path: Path) -> None:
     for kind, times in {"wait for a reward": 3, "closed without a reward": 2, "no decision led to": 1}.items():
         assert re.search(rf"\b{times}\s*[^\d]*{kind}", page.words)
     assert "1 min 30 s" in page.words
-    blue, red = (frame.filter(frame["arm"] == arm)["reward"].drop_nulls() for arm in ("blue", "red"))
-    columns = [[own.len() for own in (blue, red)], [own.mean() for own in (blue, red)]]
-    spreads = [((own - own.mean()) ** 2).sum() for own in (blue, red)]  # type: ignore[operator]
-    expected = ra.inference.difference(*columns, spreads, (0, 1), names=("blue", "red"))
+    own = [frame.filter(frame["arm"] == arm)["reward"].drop_nulls().to_numpy() for arm in ("blue", "red")]
+    counts, means = [values.size for values in own], [values.mean() for values in own]
+    spreads = [values.size * values.var() for values in own]
+    expected = ra.inference.difference(counts, means, spreads, (0, 1), names=("blue", "red"))
     assert str(expected) in page.words
     for against in ("uniform", "red"):
         found = ra.lift(frame, against, floor=0.05)
         assert found.low > 0
-        assert f"+{number(found.low)} to +{number(found.high)}" in page.words
+        assert f"{signed(found.low, 3)} to {signed(found.high, 3)}" in page.words
     assert page.words.count("earned more") >= 2
 
 

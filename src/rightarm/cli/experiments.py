@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 import rightarm
-from rightarm.cli.logs import Confidence, Floor, Missing, RewardRange
+from rightarm.cli.logs import Confidence, Floor, Missing
 from rightarm.cli.options import Dask, Workers, picture, resumable, stop
 from rightarm.lab.paper import STUDIES
 from rightarm.lab.paper.finding import shipped
@@ -87,10 +87,10 @@ def report(
         Path | None,
         typer.Option(help="The page; report.html in the folder, or the log's name with .html, unless given."),
     ] = None,
-    control: Annotated[
-        str | None, typer.Option(help="Of a log: the arm to compare others with; the first one.")
+    control: Annotated[str | None, typer.Option(help="Of a log: the arm to compare others with.")] = None,
+    reward_range: Annotated[
+        tuple[float, float] | None, typer.Option("--range", help="The smallest and the largest reward.")
     ] = None,
-    reward_range: RewardRange = (0.0, 1.0),
     missing: Missing = None,
     confidence: Confidence = 0.95,
     floor: Floor = None,
@@ -102,7 +102,8 @@ def report(
     rightarm report decisions.jsonl --control red --range 0 1
 
     The first has curves, tables and differences. The second is for a weekly meeting: which arm is the best, what the
-    bandit earned, whether the log is in order. All options but --output are about logs.
+    bandit earned, whether the log is in order. All options but --output are about logs, and only needed where the log
+    does not say how its bandit was set up.
     """
     from rightarm.lab.report import log_report, write_report
     from rightarm.logs import is_log

@@ -23,14 +23,17 @@ from rightarm.lab.report.charts import text as label
 from rightarm.lab.report.differences import Value
 from rightarm.lab.report.pages import render
 from rightarm.lab.run.runner import duration
+from rightarm.logs import log_info
 from rightarm.logs.reader import read_log
-from rightarm.logs.stream import read_events
 from rightarm.logs.rows import Rows, read_rows
+from rightarm.logs.stream import read_events
+from rightarm.scores.rewards import check_reward_range
 from rightarm.simulation.panels import Style, styles_of
 from rightarm.text import counted, number, percent, signed
 from rightarm.types import F64, I64
 
 BINS = 40  # of the time, in the chart of shares
+DIGITS = 3  # of numbers in tables; nobody needs more of an interval
 MOST_COLOURS = 8  # arms that have a colour of their own there
 QUANTILES = {"median": 0.5, "90%": 0.9, "99%": 0.99, "longest": 1.0}
 LEFT_OUT = {
@@ -53,7 +56,7 @@ def log_report(
     path: str | os.PathLike[str],
     *,
     control: Hashable = None,
-    reward_range: tuple[float, float] = (0.0, 1.0),
+    reward_range: tuple[float, float] | None = None,
     missing: float | None = None,
     confidence: float = 0.95,
     floor: float | None = None,
@@ -66,9 +69,10 @@ def log_report(
     propensities say, how long rewards took, and what was left out.
 
     - ``log``: a path, or a frame such as `read_log` gives.
-    - ``control``: the arm that others are compared with; the first one unless given.
-    - ``reward_range``: what rewards can be. ``missing``: the reward of decisions that have none, which are left out
-      without it. ``floor``: a propensity that no arm could fall below, if there is one; the lift is narrower with it.
+    - ``control``: the arm that others are compared with. ``reward_range``: what rewards can be. ``floor``: a propensity
+      that no arm could fall below, if there is one; the lift is narrower with it. All three are those of the bandit, if
+      the log says them; else the first arm, 0 to 1, and none.
+    - ``missing``: the reward of decisions that have none, which are left out without it.
 
     >>> import tempfile
     >>> arms, chances, rewards = ["a", "b", "b", "b"], [0.25, 0.75, 0.75, 0.75], [0, 1, 1, 1]
@@ -78,9 +82,11 @@ def log_report(
     True
     """
     told = _read(log)
-    rows = read_rows(told.columns, None, reward_range, missing)
-    page = _Page(told, rows, reward_range, check_confidence(confidence), control)
-    page.options = {"reward_range": reward_range, "missing": missing, "confidence": confidence, "floor": floor}
+    limits = told.reward_range if reward_range is None else check_reward_range(reward_range)
+    rows = read_rows(told.columns, None, limits, missing)
+    page = _Page(told, rows, limits, check_confidence(confidence), told.control if control is None else control)
+    least = told.floor if floor is None else floor
+    page.options = {"reward_range": limits, "missing": missing, "confidence": confidence, "floor": least}
     path = Path(path)
     write_whole(path, page.render(title or told.title).encode())
     return path
@@ -93,6 +99,23 @@ class Told:
     title: str
     columns: dict[str, list[Any]]
     kinds: Counter[str]
+    settings: dict[str, Any]
+    """How the bandit was set up, if the log says so."""
+
+    @property
+    def reward_range(self) -> tuple[float, float]:
+        """What rewards can be."""
+        return check_reward_range(self.settings.get("reward_range") or (0.0, 1.0))
+
+    @property
+    def control(self) -> Hashable:
+        """The arm that the bandit compares others with, or None."""
+        return self.settings.get("control")
+
+    @property
+    def floor(self) -> float | None:
+        """A propensity that no arm could fall below, or None: a holdout takes its share of every arm's."""
+        return self.settings.get("floor", 0.0) * (1 - self.settings.get("holdout", 0.0)) or None
 
     @property
     def asked(self) -> F64 | None:
@@ -115,11 +138,11 @@ class Told:
 
 
 def _read(log: Any) -> Told:
-    kinds, title = Counter[str](), "Report of a log"
+    kinds, title, settings = Counter[str](), "Report of a log", dict[str, Any]()
     frame = log
     if isinstance(log, str | os.PathLike):
-        kinds.update(event["event"] for event in read_events(log))
-        frame, title = read_log(log), f"Report of {Path(log).name}"
+        frame, title, kinds = read_log(log), f"Report of {Path(log).name}", log_info(log).events
+        settings = next(read_events(log), {}).get("settings", {})
     columns = {name: plain(frame[name]) for name in (*NEEDED, "among", "id", "asked", "told") if name in frame}
     lacking = [name for name in NEEDED if name not in columns]
     if lacking:
@@ -127,7 +150,7 @@ def _read(log: Any) -> Told:
     without = [i for i, reward in enumerate(columns["reward"]) if reward is None]
     kinds["pending"] = sum(columns["told"][i] is None for i in without) if "told" in columns else len(without)
     kinds["closed"] = len(without) - kinds["pending"]
-    return Told(title, columns, kinds)
+    return Told(title, columns, kinds, settings)
 
 
 NEEDED = ("arm", "propensity", "reward")
@@ -219,8 +242,8 @@ class _Page:
         return {
             "other": other,
             "verdict": verdict,
-            "earned": number(found.other),
-            "interval": f"{signed(found.low)} to {signed(found.high)}",
+            "earned": number(found.other, DIGITS),
+            "interval": _span(found.low, found.high),
             "mark": "less" if better else "more" if found.high < 0 else "",
         }
 
@@ -236,8 +259,8 @@ class _Page:
             Value(f"{decisions:,}", decisions),
             Value(percent(decisions / self.arms.size), decisions),
             Value(f"{int(counts[arm]):,}", counts[arm]),
-            Value(number(means[arm]) if known else "–", means[arm] if known else None),
-            Value(f"{number(low)} to {number(high)}" if known else "–", low if known else None),
+            Value(number(means[arm], DIGITS) if known else "–", means[arm] if known else None),
+            Value(f"{number(low, DIGITS)} to {number(high, DIGITS)}" if known else "–", low if known else None),
             _gap_value(gap),
         ]
 
@@ -271,7 +294,11 @@ def _gap_value(gap: Difference | None) -> Value:
     if gap is None:
         return Value("the control", None)
     mark = {True: "less", False: "more", None: ""}[gap.better]
-    return Value(f"{signed(gap.low)} to {signed(gap.high)}", gap.estimate, mark)
+    return Value(_span(gap.low, gap.high), gap.estimate, mark)
+
+
+def _span(low: float, high: float) -> str:
+    return f"{signed(low, DIGITS)} to {signed(high, DIGITS)}"
 
 
 def _day(time: float) -> str:
