@@ -16,12 +16,24 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
+
 from rightarm.logs.events import Event, check_text, check_time, check_whole, checked
 
 FORMAT, VERSION = "rightarm log", 2
 HEAD = "head"
 
-_ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
+
+def _plain(value: Any) -> Any:
+    """A text or number of a class of its own, such as NumPy's, as JSON has it."""
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, float):
+        return float(value)
+    raise TypeError(f"a log keeps what JSON knows, got {value!r:.200}")
+
+
+_ENCODER = msgspec.json.Encoder(enc_hook=_plain)
 
 
 class Head(NamedTuple):
@@ -59,9 +71,9 @@ def head_from(plain: dict[str, Any]) -> Head:
     )
 
 
-def as_line(event: Event) -> str:
-    """An event, or a head, as a line of JSON."""
-    return _ENCODER.encode(event) + "\n"
+def as_line(event: Event) -> bytes:
+    """An event that was checked, or a head, as a line of JSON."""
+    return _ENCODER.encode(event) + b"\n"
 
 
 def numbered(event: Event, number: int) -> Event:
@@ -73,7 +85,7 @@ def as_lines(head: Head | None, events: list[Event], first: int, with_numbers: b
     """Events as they stand in a file, the first of them with the number ``first``, after a head if there is one."""
     lines = [] if head is None else [as_line(head.as_event())]
     lines += [as_line(numbered(event, n) if with_numbers else event) for n, event in enumerate(events, start=first)]
-    return "".join(lines).encode()
+    return b"".join(lines)
 
 
 def parsed(line: bytes) -> Any:

@@ -242,7 +242,7 @@ class LogWriter:
         """What was written counts. This may be interrupted and done again."""
         for place, event in enumerate(note.events, start=note.first):
             self._order.take(event, place)
-        self._end = note.end._replace(size=note.end.size + len(note.lines))
+        self._end = _End(note.end.file, note.end.size + len(note.lines), note.end.part)
         self._unfinished = None
 
     def settle(self) -> bool | None:
