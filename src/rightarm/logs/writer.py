@@ -193,8 +193,8 @@ class LogWriter:
             return
         self._check_process()
         with self._threads:
-            self._settle()
             self._check_open()
+            self._settle()
             self._order.check(new)
             self._append(new)
 
