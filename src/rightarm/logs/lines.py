@@ -174,8 +174,10 @@ def part_paths(path: Path) -> list[Path]:
     """The parts of the log at ``path``, of which none is missing."""
     if _is_of_0_1_0(path):
         return [path]
-    pattern = re.compile(rf"{re.escape(path.stem)}\.(\d{{4,}}){re.escape(path.suffix)}")
-    found = {int(match[1]) for match in map(pattern.fullmatch, os.listdir(path.parent)) if match}
+    begin, end = f"{path.stem}.", path.suffix
+    near = [name for name in os.listdir(path.parent) if name.startswith(begin) and name.endswith(end)]
+    numbers = [name[len(begin) : len(name) - len(end)] for name in near]
+    found = {int(number) for number in numbers if re.fullmatch(r"\d{4,}", number, re.ASCII)}
     paths = [part_path(path, number) for number in range(1, max(found, default=1) + 1)]
     for number, part in enumerate(paths[1:], start=2):
         if number not in found:
