@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -177,7 +176,7 @@ def part_paths(path: Path) -> list[Path]:
     begin, end = f"{path.stem}.", path.suffix
     near = [name for name in os.listdir(path.parent) if name.startswith(begin) and name.endswith(end)]
     numbers = [name[len(begin) : len(name) - len(end)] for name in near]
-    found = {int(number) for number in numbers if re.fullmatch(r"\d{4,}", number, re.ASCII)}
+    found = {int(number) for number in numbers if number.isdecimal() and f"{int(number):04}" == number}
     paths = [part_path(path, number) for number in range(1, max(found, default=1) + 1)]
     for number, part in enumerate(paths[1:], start=2):
         if number not in found:
