@@ -64,6 +64,7 @@ class Arms:
         self.window = None if window is None else self.estimator.window
         policy.check_forgetting(self.estimator)
         self.live, self.estimates = live_policy(policy), live_estimator(self.estimator)
+        self.chances = score_law(policy.stated_law[0]).keeping()
         self.fading = self.estimator.discount or 1.0  # the factor by which all count less after a reward
         self.keeps_rewards = self.estimator.longest > 0  # one by one, while they count
         self.remembers = bool(policy.columns)
@@ -250,7 +251,7 @@ class Arms:
         chance, heights = np.empty(count), np.empty(count)
         free = self.live.law(self.total + 1, self.table, members, self.live.numbers, first, second, explored)
         if free:
-            found = self.live.chances(first, second, chance)
+            found = self.chances(first, second, chance)
             if found <= 0:
                 self._complain(found, first, second)
         else:
