@@ -197,7 +197,9 @@ def step_on(dx: F64, f: F64, d: F64, F: float, below: F64, ratio: F64) -> float:
         h = dx[n]
         left = C0 + h * (C1 * d[0, n] + h * (C2 * d[1, n] + h * (C3 * d[2, n] + h * (C4 * d[3, n] + h * C5 * d[4, n]))))
         m = n + 1
-        right = C0 - h * (C1 * d[0, m] - h * (C2 * d[1, m] - h * (C3 * d[2, m] - h * (C4 * d[3, m] - h * C5 * d[4, m]))))
+        right = C0 - h * (
+            C1 * d[0, m] - h * (C2 * d[1, m] - h * (C3 * d[2, m] - h * (C4 * d[3, m] - h * C5 * d[4, m])))
+        )
         below[n] = h * (f[n] * left + f[m] * right)
     for n in range(LANES):
         F += below[n]
