@@ -125,13 +125,13 @@ class State:
         """
         chosen = set(names)
         self.check_floor(len(chosen))
-        for name in names:
-            if name not in self.index:
-                self.index[name] = len(self.names)
-                self.names.append(name)
-                self.active.append(False)
-                self.ledger.add_arm()
-                self.known.add()
+        new = [name for name in names if name not in self.index]
+        for name in new:
+            self.index[name] = len(self.names)
+            self.names.append(name)
+            self.active.append(False)
+            self.known.add()
+        self.ledger.add_arms(len(new))
         before, self.active = self.active, [name in chosen for name in self.names]
         self._members = None
         self._changed(sum(map(operator.ne, before, self.active)))

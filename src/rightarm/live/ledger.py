@@ -86,9 +86,9 @@ class Ledger:
         self.units: dict[Unit, Waiting] = {}  # the latest decision for each unit
         self.waiting: I64 = np.zeros(0, dtype=np.int64)  # how many decisions of each arm are pending
 
-    def add_arm(self) -> None:
-        """One arm more, for which no decision was made."""
-        self.waiting = np.append(self.waiting, 0)
+    def add_arms(self, count: int) -> None:
+        """So many arms more, for which no decision was made."""
+        self.waiting = np.append(self.waiting, np.zeros(count, dtype=np.int64))
 
     def open(self, waiting: Waiting) -> None:
         """A decision was made."""
