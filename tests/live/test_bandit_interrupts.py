@@ -84,7 +84,7 @@ def interrupted(life: Life, timer: Callable[[float], None], times: int) -> int:
             while True:
                 life.step()
         except Interrupt:
-            inside += life.bandit._changes.note is not None
+            inside += life.bandit._actions.note is not None
             came += 1
     return inside
 

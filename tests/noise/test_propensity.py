@@ -350,7 +350,7 @@ def far_exponential(m: Any, s: Any) -> Any:
     return mp.log1p(-s[1] / (s[0] + s[1]) * mp.exp(gap / s[1]))
 
 
-@pytest.mark.parametrize(("law", "exact"), [(Gaussian(), far_gaussian), (Exponential(), far_exponential)], ids=str)
+@pytest.mark.parametrize(("law", "exact"), [(Gaussian(), far_gaussian), (Exponential(), far_exponential)], ids=["gaussian", "exponential"])
 def test_the_logarithm_of_any_probability_of_two_arms(law: Law, exact: Any) -> None:
     """Locations to 10⁵⁰, scales to 10⁻³⁰: the search for the largest value of the integrand ends, and finds it."""
     random = np.random.default_rng(11)

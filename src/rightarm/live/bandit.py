@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import secrets
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, overload
@@ -17,26 +16,24 @@ import numpy as np
 
 from rightarm.extras import polars_for
 from rightarm.files import write_whole
-from rightarm.formula import check_count, check_number
+from rightarm.formula import check_count
 from rightarm.inference import Best, Difference
 from rightarm.live import answers, summary
 from rightarm.live import state as saved
-from rightarm.live.changes import Changes
+from rightarm.live.actions import Actions
 from rightarm.live.draws import Draws
 from rightarm.live.fold import State
 from rightarm.live.folder import Folder
-from rightarm.live.ledger import A, Decision, Unit, Waiting, check_unit
+from rightarm.live.ledger import A, Decision, Unit, check_unit
 from rightarm.live.settings import AT_ONCE, LAST, Settings, check_seconds
-from rightarm.logs.events import Event, answer_event, check_arm_name
+from rightarm.logs.events import Event, check_arm_name
 from rightarm.logs.writer import LogWriter
 from rightarm.policies.gumbel import ScaledGumbel
 from rightarm.scores.policy import Policy
-from rightarm.types import I64
 
 if TYPE_CHECKING:
     import polars
 
-GUARDED = 20  # rewards after which the guardrail is looked at again, or 5% of all
 ID_BITS = 31, 21  # of the first id: so many by chance, and so many zeros; ids stay below 2^53, which JSON keeps exactly
 
 Log = LogWriter | str | os.PathLike[str]
@@ -135,7 +132,7 @@ class Bandit(Generic[A]):
         if settings.default is not None:
             state.check_reward(settings.default)
         self._begin(state, clock)
-        priors = [self._prior(names, name, given) for name, given in (prior or {}).items()]
+        priors = [self._actions.prior(names, name, given) for name, given in (prior or {}).items()]
         with contextlib.nullcontext() if log is None else _opened(log) as writer:
             if writer is not None:
                 self._write_to(writer, names)
@@ -144,37 +141,32 @@ class Bandit(Generic[A]):
                         f"log must be a new one, got {writer.path} with {writer.events:,} events: "
                         "Bandit.open, from_json and from_log go on with a log"
                     )
-                writer.write([{"event": "settings", "settings": saved.as_settings(state), "time": self._now()}])
-            self._change_arms(names, priors)
+                writer.write([{"event": "settings", "settings": saved.as_settings(state), "time": self._actions.now()}])
+            self._actions.change_arms(names, priors)
 
     def _begin(self, state: State, clock: Callable[[], float]) -> None:
-        if not callable(clock):
-            raise TypeError(f"clock must be a function that gives seconds, got {clock!r}")
-        self._state, self._clock, self._changes = state, clock, Changes(state)
-        self._lock = threading.RLock()
-        self._next_guard = 0  # the number of rewards at which the guardrail is looked at again
-        self._folder: Folder | None = None
+        self._state, self._actions, self._lock = state, Actions(state, clock), threading.RLock()
 
     def _write_to(self, log: LogWriter, names: Iterable[Hashable]) -> None:
         for name in names:
             check_arm_name("arms", name)
-        self._changes.log, ledger = log, self._state.ledger
+        self._actions.log, ledger = log, self._state.ledger
         if log.last_id is not None:
             ledger.next_id = max(ledger.next_id, 1 + log.last_id)
 
     def _ready(self) -> State:
         """The state, after what was broken off is finished; to be called with the lock."""
-        if self._changes.note is not None:
-            self._changes.settle()
+        if self._actions.note is not None:
+            self._actions.settle()
         return self._state
 
     def close(self) -> None:
         """Close the log, if there is one; a bandit in a ``with`` statement does so at its end."""
         with self._lock:
-            if self._changes.log is not None:
-                if self._folder is not None and os.getpid() == self._changes.process:
-                    self._folder.save(self._ready(), self._changes.log)
-                self._changes.log.close()
+            if self._actions.log is not None:
+                if self._actions.folder is not None and os.getpid() == self._actions.process:
+                    self._actions.folder.save(self._ready(), self._actions.log)
+                self._actions.log.close()
 
     def __enter__(self) -> Bandit[A]:
         return self
@@ -229,7 +221,7 @@ class Bandit(Generic[A]):
     @property
     def log(self) -> LogWriter | None:
         """The log, if there is one."""
-        return self._changes.log
+        return self._actions.log
 
     # Decisions.
 
@@ -260,40 +252,26 @@ class Bandit(Generic[A]):
         given. ``meta`` is a mapping that goes to the log.
         """
         with self._lock:
-            state, now = self._state if self._changes.note is None else self._ready(), self._now()
+            state, now = self._state if self._actions.note is None else self._ready(), self._actions.now()
             if state.settings.window_of_reward is not None:
-                self._close_windows(state, now)
+                self._actions.close_windows(now)
             members = None if among is None else state.chosen(among)
             if size is not None:
                 if unit is not None:
                     raise TypeError(f"unit is for one decision, got unit={unit!r} and size={size}")
-                made = state.draw_several(members, now, check_count("size", size))
-                self._decide(state, made, members, meta)
+                count = check_count("size", size)
+                self._actions.begin()
+                made = state.draw_several(members, now, count)
+                self._actions.decide(made, members, meta)
                 return [waiting.decision for waiting in made]
             if unit is not None:
-                before = self._assigned(state, check_unit(unit), members)
+                before = self._actions.assigned(check_unit(unit), members)
                 if before is not None:
                     return before
+            self._actions.begin()
             waiting = state.draw(members, now, unit)
-            self._decide(state, [waiting], members, meta)
+            self._actions.decide([waiting], members, meta)
             return waiting.decision
-
-    def _decide(self, state: State, made: list[Waiting], members: I64 | None, meta: Mapping[str, Any] | None) -> None:
-        rows, used = [(waiting,) for waiting in made], state.draws.used
-        self._changes.make(state.forget_draws, used, state.decided, rows, _decisions, state, made, members, meta)
-        if self._folder is not None:
-            self._count()
-
-    def _assigned(self, state: State, unit: Unit, members: I64 | None) -> Decision[A] | None:
-        """The decision that was made for a unit, if it still stands."""
-        waiting = state.ledger.units.get(unit)
-        if waiting is None or not state.active[waiting.arm] or (members is not None and waiting.arm not in members):
-            return None
-        return waiting.decision
-
-    def _now(self) -> float:
-        now = self._clock()
-        return now if type(now) is float and math.isfinite(now) else check_number("clock", now)
 
     # Rewards.
 
@@ -317,127 +295,21 @@ class Bandit(Generic[A]):
         Of a batch either all is taken or, if something is wrong, nothing.
         """
         with self._lock:
-            state = self._state if self._changes.note is None else self._ready()
+            state = self._state if self._actions.note is None else self._ready()
             if state.settings.window_of_reward is not None:
-                self._close_windows(state, self._now())
+                self._actions.close_windows(self._actions.now())
             if type(decision) is Decision and reward is not None and arm is ...:  # what happens most
-                return self._tell_one(state, decision, reward)
+                return self._actions.tell_one(decision, reward)
             if (decision is None) == (arm is ...):
                 given = "neither" if decision is None else f"{decision!r} and arm={arm!r}"
                 raise TypeError(f"tell takes either a decision or arm=, got {given}")
             if decision is None:
-                return self._tell_arm(state, arm, reward)
+                return self._actions.tell_arm(arm, reward)
             if isinstance(decision, Decision | int | str) or reward is not None:
-                return self._tell_one(state, decision, reward)
+                return self._actions.tell_one(decision, reward)
             if not isinstance(decision, Iterable):
                 raise TypeError(f"tell takes a decision and a reward, or pairs of both, got {decision!r}")
-            return self._tell_batch(state, decision.items() if isinstance(decision, Mapping) else decision)
-
-    def _tell_arm(self, state: State, arm: Hashable, reward: Any) -> bool:
-        number, value = state.arm_number("arm", arm), state.check_reward(reward)
-        state.known.rehearse([(number, state.scaled(value), 1.0)])
-
-        def events() -> list[Event]:
-            return [{"event": "observation", "arm": state.names[number], "reward": value, "time": self._now()}]
-
-        self._changes.make(state.put_back, state.image(number), state.observed, [(number, value)], events)
-        self._count()
-        return True
-
-    def _tell_one(self, state: State, decision: Any, reward: Any) -> bool:
-        ledger = state.ledger
-        number, value = ledger.number_of(decision), state.check_reward(reward)
-        waiting = ledger.pending.get(number)
-        if waiting is None or state.settings.window_of_reward is not None:
-            return self._tell_batch(state, [(number, value)])[0]
-        self._answer(state, [(waiting, value)])
-        return True
-
-    def _tell_batch(self, state: State, answers: Iterable[Any]) -> list[bool]:
-        ledger, settings, told, learned = state.ledger, state.settings, dict[int, float](), list[bool]()
-        for answer in answers:
-            try:
-                decision, reward = answer
-            except (TypeError, ValueError):
-                raise TypeError(f"a batch is pairs of decision and reward, got {answer!r}") from None
-            number, value = ledger.number_of(decision), state.check_reward(reward)
-            waiting = ledger.pending.get(number)
-            if number in told:
-                before: float | None = told[number]
-            else:
-                before = ledger.answered[number].reward if waiting is None else waiting.so_far
-            if settings.seconds is None:
-                learned.append(waiting is not None and number not in told)
-                if not learned[-1]:
-                    ledger.check_again(number, value, before)
-                    continue
-            else:
-                value = state.check_reward(settings.combined(before, value))
-                learned.append(value != before)
-            told[number] = value
-        self._take(state, told)
-        return learned
-
-    def _take(self, state: State, told: Mapping[int, float]) -> None:
-        """Take rewards of decisions: of pending ones now or when their window closes, of others as corrections."""
-        pending = state.ledger.pending
-        waits = [(pending[number], value) for number, value in told.items() if number in pending]
-        late = [(number, value) for number, value in told.items() if number not in pending]
-        if late:
-            self._correct(state, [one for one in late if state.ledger.answered[one[0]].reward != one[1]])
-        if not waits:
-            return
-        if not state.settings.at_close:
-            self._answer(state, waits)
-            return
-
-        def events() -> list[Event]:
-            now = self._now()
-            return [answer_event(one.decision.id, value, now) | {"part": True} for one, value in waits]
-
-        self._changes.make(state.forget_draws, state.draws.used, state.noted, waits, events)
-        self._count()
-
-    def _answer(self, state: State, answers: Sequence[tuple[Waiting, float | None]]) -> None:
-        """Close pending decisions, with their rewards or, where that is None, without."""
-        if not answers:
-            return
-        if state.known.remembers:
-            lessons = [(one.arm, state.scaled(r), one.decision.propensity) for one, r in answers if r is not None]
-            state.known.rehearse(lessons)
-        only = answers[0][0].arm if len(answers) == 1 else None
-        image = state.image(only, len(answers))
-        self._changes.make(state.put_back, image, state.answered, answers, self._answers, answers)
-        if self._folder is not None or state.settings.guardrail is not None:
-            self._count()
-
-    def _answers(self, answers: Sequence[tuple[Waiting, float | None]]) -> list[Event]:
-        now = self._now()
-        return [answer_event(one.decision.id, reward, now) for one, reward in answers]
-
-    def _close_windows(self, state: State, now: float) -> None:
-        """Learn the decisions whose window of reward has closed."""
-        due = state.due(now)
-        if not due:
-            return
-        default = state.settings.default
-        told, silent = [one for one in due if one.so_far is not None], [one for one in due if one.so_far is None]
-        answers = [(one, one.so_far) for one in told] + [(one, default) for one in silent]
-        if state.known.remembers:
-            lessons = [(one.arm, state.scaled(r), one.decision.propensity) for one, r in answers if r is not None]
-            state.known.rehearse(lessons)
-
-        def events() -> list[Event]:
-            reward = {} if default is None else {"reward": default}
-            groups = [(told, {}), (silent, reward)]
-            return [
-                {"event": "expiry", "ids": [one.decision.id for one in group], "time": now} | extra
-                for group, extra in groups
-                if group
-            ]
-
-        self._changes.make(state.put_back, state.image(None, len(answers)), state.answered, answers, events)
-        self._count()
+            return self._actions.tell_batch(decision.items() if isinstance(decision, Mapping) else decision)
 
     def correct(self, decision: Decision[A] | int | str, reward: float) -> bool:
         """Replace the reward of a decision: a refund, a click after its time, a wrong message.
@@ -457,34 +329,14 @@ class Bandit(Generic[A]):
         with self._lock:
             state = self._ready()
             if state.settings.window_of_reward is not None:
-                self._close_windows(state, self._now())
+                self._actions.close_windows(self._actions.now())
             number, value = state.ledger.number_of(decision), state.check_reward(reward)
             if number in state.ledger.pending:
                 raise ValueError(f"decision {number} has no reward yet that could be corrected: tell it")
             if state.ledger.answered[number].reward == value:
                 return False
-            self._correct(state, [(number, value)])
+            self._actions.correct([(number, value)])
             return True
-
-    def _correct(self, state: State, rewards: Sequence[tuple[int, float]]) -> None:
-        if not rewards:
-            return
-        before = {number: state.ledger.answered[number] for number, _ in rewards}
-        for number, answer in before.items():
-            if answer.arm < 0:
-                raise ValueError(f"decision {number} cannot be corrected: an earlier version of rightarm answered it")
-            if answer.reward is not None:
-                state.known.check_correction()
-        state.known.rehearse([(before[n].arm, state.scaled(r), before[n].propensity) for n, r in rewards])
-
-        def events() -> list[Event]:
-            now = self._now()
-            return [{"event": "correction", "id": number, "reward": value, "time": now} for number, value in rewards]
-
-        image = state.image(None, len(rewards)), state.known.recent.copy()
-        rows = [(number, before[number], value) for number, value in rewards]
-        self._changes.make(state.put_back_corrected, image, state.corrected, rows, events)
-        self._count()
 
     def cancel(self, decision: Decision[A] | int | str) -> bool:
         """Forget a decision that will have no reward; False if it does not wait for one any more."""
@@ -492,7 +344,7 @@ class Bandit(Generic[A]):
             state = self._ready()
             waiting = state.ledger.pending.get(state.ledger.number_of(decision))
             if waiting is not None:
-                self._answer(state, [(waiting, None)])
+                self._actions.answer([(waiting, None)])
             return waiting is not None
 
     def expire(self, older_than: float | timedelta, reward: float | None = None) -> int:
@@ -506,20 +358,9 @@ class Bandit(Generic[A]):
             state = self._ready()
             value = None if reward is None else state.check_reward(reward)
             pending = state.ledger.pending
-            late = [pending[number] for number in state.ledger.older_than(self._now() - seconds)]
-            self._answer(state, [(one, value if one.so_far is None else one.so_far) for one in late])
+            late = [pending[number] for number in state.ledger.older_than(self._actions.now() - seconds)]
+            self._actions.answer([(one, value if one.so_far is None else one.so_far) for one in late])
             return len(late)
-
-    def _count(self) -> None:
-        """Look whether the guardrail has to be looked at, or a snapshot is due."""
-        state = self._state
-        if state.settings.guardrail is not None and state.known.told >= self._next_guard:
-            self._next_guard = state.known.told + max(GUARDED, state.known.told // GUARDED)
-            for arm in answers.harmful(state, state.settings.guardrail):
-                reason = f"worse than the control by more than {state.settings.guardrail:g}"
-                self._change_arms([name for name in state.active_names() if name != arm], reason=f"{arm}: {reason}")
-        if self._folder is not None and self._changes.log is not None:
-            self._folder.look(state, self._changes.log)
 
     # Arms.
 
@@ -536,7 +377,7 @@ class Bandit(Generic[A]):
                 hint = "" if state.active[state.index[name]] else "; it is retired: restore_arm brings it back"
                 raise ValueError(f"arms must differ, got {name!r} again{hint}")
             names = [*state.active_names(), name]
-            self._change_arms(names, [] if prior is None else [self._prior(names, name, prior)])
+            self._actions.change_arms(names, [] if prior is None else [self._actions.prior(names, name, prior)])
 
     def replace_arm(self, arm: A, by: A, *, prior: Any = None) -> None:
         """Retire an arm and add the one that comes in its place, at once: a new version starts with nothing known."""
@@ -548,67 +389,19 @@ class Bandit(Generic[A]):
             names = [name if one == state.names[old] else one for one in state.active_names()]
             if name not in names:
                 raise ValueError(f"arm must be one that is not retired, got {arm!r}")
-            self._change_arms(names, [] if prior is None else [self._prior(names, name, prior)])
-
-    def _prior(self, names: Sequence[Hashable], arm: Hashable, prior: Any) -> tuple[Hashable, float, float, float]:
-        """A prior as name, mean, number and variance of rewards."""
-        state = self._state
-        if arm not in names:
-            raise ValueError(f"prior must be for some of the arms, got {arm!r}")
-        if isinstance(prior, Sequence) and len(prior) == 3 and prior[0] == "like":
-            other, pulls = state.arm_number("prior", prior[1]), prior[2]
-            counts, means, spreads = state.lifetime()
-            if not counts[other]:
-                raise ValueError(f"prior must be like an arm that has rewards, got {prior[1]!r}")
-            mean, variance = means.item(other), spreads.item(other) / counts.item(other)
-        elif isinstance(prior, Sequence) and not isinstance(prior, str) and len(prior) in (2, 3):
-            mean, pulls, variance = [*prior, 0.0][:3]
-        else:
-            raise ValueError(f"prior must be a mean and a number of rewards, or ('like', arm, number), got {prior!r}")
-        numbers = state.check_reward(mean), check_number("prior", pulls), check_number("prior", variance)
-        if numbers[1] <= 0 or numbers[2] < 0:
-            raise ValueError(f"prior must have a positive number of rewards, and no negative variance, got {prior!r}")
-        return arm, *numbers
+            self._actions.change_arms(names, [] if prior is None else [self._actions.prior(names, name, prior)])
 
     def retire_arm(self, arm: A) -> None:
         """Choose an arm no more; what is pending for it is still learned."""
         with self._lock:
             state = self._ready()
-            self._set_active(state, state.arm_number("arm", arm), False)
+            self._actions.set_active(state.arm_number("arm", arm), False)
 
     def restore_arm(self, arm: A) -> None:
         """Choose a retired arm again, with what is known of it still."""
         with self._lock:
             state = self._ready()
-            self._set_active(state, state.arm_number("arm", arm), True)
-
-    def _set_active(self, state: State, arm: int, active: bool) -> None:
-        flags = state.active.copy()
-        if flags[arm] != active:
-            flags[arm] = active
-            self._change_arms([name for name, flag in zip(state.names, flags, strict=True) if flag])
-
-    def _change_arms(
-        self, names: Sequence[Hashable], priors: Sequence[tuple[Any, ...]] = (), reason: str | None = None
-    ) -> None:
-        """Let these arms be chosen and no others, and say so in the log."""
-        state = self._state
-        if state.settings.control is not None and state.settings.control not in names:
-            raise ValueError(f"the control, {state.settings.control!r}, cannot be retired")
-        state.check_floor(len(names))
-        if self._changes.log is not None:
-            for name in names:
-                check_arm_name("arm", name)
-        if priors:
-            state.known.check_prior()
-
-        def events() -> list[Event]:
-            extra: dict[str, Any] = {"prior": [list(row) for row in priors]} if priors else {}
-            extra |= {} if reason is None else {"reason": reason}
-            return [{"event": "arms", "arms": names, "time": self._now()} | extra]
-
-        self._changes.make(state.put_back_whole, state.whole_image(), state.set_arms, [(names, priors)], events)
-        self._count()
+            self._actions.set_active(state.arm_number("arm", arm), True)
 
     # What it knows.
 
@@ -697,7 +490,7 @@ class Bandit(Generic[A]):
         (True, True, True)
         """
         with self._lock:
-            return saved.to_json(self._ready(), self._changes.log)
+            return saved.to_json(self._ready(), self._actions.log)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write `to_json` to one file, wholly or not at all."""
@@ -781,7 +574,7 @@ class Bandit(Generic[A]):
         if policy is not None:
             new += saved.settle_policy(state, policy, specification, change_policy)
         if log is not None and new:
-            now = made._now()
+            now = made._actions.now()
             log.write([{"time": now} | event for event in new])
         return made
 
@@ -841,7 +634,7 @@ class Bandit(Generic[A]):
                 state, place, specification = folder.load(log, policy)
                 made = cls._come_back(state, log, place, specification, policy, change_policy, clock)
                 made._agree(settings, None if arms is None else _distinct(arms), change_arms)
-            made._folder = folder
+            made._actions.folder = folder
             folder.look(made._state, log)
             return made
 
@@ -853,7 +646,7 @@ class Bandit(Generic[A]):
             return
         if not change_arms:
             raise ValueError(f"arms must be those of the bandit, {active}, got {arms}; change_arms=True changes them")
-        self._change_arms(arms)
+        self._actions.change_arms(arms)
 
 
 def _check_policy(policy: Policy | None, change_policy: bool) -> None:
@@ -861,14 +654,6 @@ def _check_policy(policy: Policy | None, change_policy: bool) -> None:
         raise ValueError(f"policy must be a policy such as UCB(C=0.5), got {policy!r}")
     if change_policy and policy is None:
         raise TypeError("change_policy needs the policy to change to, got policy=None")
-
-
-def _decisions(state: State, made: list[Waiting], members: I64 | None, meta: Mapping[str, Any] | None) -> list[Event]:
-    """The events of decisions."""
-    extra: dict[str, Any] = {} if members is None else {"among": [state.names[i] for i in members]}
-    if meta is not None:
-        extra["meta"] = dict(meta)
-    return [waiting.as_event() | extra for waiting in made]
 
 
 @contextlib.contextmanager

@@ -33,6 +33,11 @@ class Changes:
         self.note: Note | None = None
         _ALL.add(self)
 
+    def begin(self) -> None:
+        """Note that decisions will be drawn: if that is broken off, their random numbers are used another time."""
+        state, log = self.state, self.log
+        self.note = (state.forget_draws, state.draws.used, _nothing, (), 0 if log is None else log.events)
+
     def make(
         self,
         put_back: Callable[[Any], None],

@@ -1,0 +1,263 @@
+"""Everything that can happen to a live bandit: checked first, then written and done, wholly or not at all."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any
+
+from rightarm.formula import check_number
+from rightarm.live import answers
+from rightarm.live.changes import Changes
+from rightarm.live.fold import State
+from rightarm.live.folder import Folder
+from rightarm.live.ledger import Decision, Unit, Waiting
+from rightarm.logs.events import Event, answer_event, check_arm_name
+from rightarm.types import I64
+
+GUARDED = 20  # rewards after which the guardrail is looked at again, or 5% of all
+
+
+class Actions(Changes):
+    """What `rightarm.Bandit` lets happen, without its locks; each method is one action."""
+
+    def __init__(self, state: State, clock: Callable[[], float]) -> None:
+        super().__init__(state)
+        if not callable(clock):
+            raise TypeError(f"clock must be a function that gives seconds, got {clock!r}")
+        self.clock = clock
+        self.folder: Folder | None = None
+        self.next_guard = 0  # the number of rewards at which the guardrail is looked at again
+
+    def now(self) -> float:
+        """The time, in seconds since 1970."""
+        now = self.clock()
+        return now if type(now) is float and math.isfinite(now) else check_number("clock", now)
+
+    # Decisions.
+
+    def decide(self, made: list[Waiting], members: I64 | None, meta: Mapping[str, Any] | None) -> None:
+        """Make decisions that were drawn, among ``members`` if given."""
+        state = self.state
+        rows, used = [(waiting,) for waiting in made], state.draws.used
+        self.make(state.forget_draws, used, state.decided, rows, _decisions, state, made, members, meta)
+        if self.folder is not None:
+            self.count()
+
+    def assigned(self, unit: Unit, members: I64 | None) -> Decision[Any] | None:
+        """The decision that was made for a unit, if it still stands."""
+        state = self.state
+        waiting = state.ledger.units.get(unit)
+        if waiting is None or not state.active[waiting.arm] or (members is not None and waiting.arm not in members):
+            return None
+        return waiting.decision
+
+    # Rewards.
+
+    def tell_arm(self, arm: Hashable, reward: Any) -> bool:
+        """Learn a reward of an arm that belongs to no decision."""
+        state = self.state
+        number, value = state.arm_number("arm", arm), state.check_reward(reward)
+        state.known.rehearse([(number, state.scaled(value), 1.0)])
+
+        def events() -> list[Event]:
+            return [{"event": "observation", "arm": state.names[number], "reward": value, "time": self.now()}]
+
+        self.make(state.put_back, state.image(number), state.observed, [(number, value)], events)
+        self.count()
+        return True
+
+    def tell_one(self, decision: Any, reward: Any) -> bool:
+        """Take the reward of a decision; False if it was told before."""
+        state = self.state
+        ledger = state.ledger
+        number, value = ledger.number_of(decision), state.check_reward(reward)
+        waiting = ledger.pending.get(number)
+        if waiting is None or state.settings.window_of_reward is not None:
+            return self.tell_batch([(number, value)])[0]
+        self.answer([(waiting, value)])
+        return True
+
+    def tell_batch(self, pairs: Iterable[Any]) -> list[bool]:
+        """Take pairs of decisions and rewards, all or none; False for each that was told before."""
+        state = self.state
+        ledger, settings, told, learned = state.ledger, state.settings, dict[int, float](), list[bool]()
+        for answer in pairs:
+            try:
+                decision, reward = answer
+            except (TypeError, ValueError):
+                raise TypeError(f"a batch is pairs of decision and reward, got {answer!r}") from None
+            number, value = ledger.number_of(decision), state.check_reward(reward)
+            waiting = ledger.pending.get(number)
+            if number in told:
+                before: float | None = told[number]
+            else:
+                before = ledger.answered[number].reward if waiting is None else waiting.so_far
+            if settings.seconds is None:
+                learned.append(waiting is not None and number not in told)
+                if not learned[-1]:
+                    ledger.check_again(number, value, before)
+                    continue
+            else:
+                value = state.check_reward(settings.combined(before, value))
+                learned.append(value != before)
+            told[number] = value
+        self.take(told)
+        return learned
+
+    def take(self, told: Mapping[int, float]) -> None:
+        """Take rewards of decisions: of pending ones now or when their window closes, of others as corrections."""
+        state = self.state
+        pending = state.ledger.pending
+        waits = [(pending[number], value) for number, value in told.items() if number in pending]
+        late = [(number, value) for number, value in told.items() if number not in pending]
+        if late:
+            self.correct([one for one in late if state.ledger.answered[one[0]].reward != one[1]])
+        if not waits:
+            return
+        if not state.settings.at_close:
+            self.answer(waits)
+            return
+
+        def events() -> list[Event]:
+            now = self.now()
+            return [answer_event(one.decision.id, value, now) | {"part": True} for one, value in waits]
+
+        self.make(state.forget_draws, state.draws.used, state.noted, waits, events)
+        self.count()
+
+    def answer(self, answers: Sequence[tuple[Waiting, float | None]]) -> None:
+        """Close pending decisions, with their rewards or, where that is None, without."""
+        state = self.state
+        if not answers:
+            return
+        if state.known.remembers:
+            lessons = [(one.arm, state.scaled(r), one.decision.propensity) for one, r in answers if r is not None]
+            state.known.rehearse(lessons)
+        only = answers[0][0].arm if len(answers) == 1 else None
+        image = state.image(only, len(answers))
+        self.make(state.put_back, image, state.answered, answers, self._answers, answers)
+        if self.folder is not None or state.settings.guardrail is not None:
+            self.count()
+
+    def _answers(self, answers: Sequence[tuple[Waiting, float | None]]) -> list[Event]:
+        now = self.now()
+        return [answer_event(one.decision.id, reward, now) for one, reward in answers]
+
+    def close_windows(self, now: float) -> None:
+        """Learn the decisions whose window of reward has closed."""
+        state = self.state
+        due = state.due(now)
+        if not due:
+            return
+        default = state.settings.default
+        told, silent = [one for one in due if one.so_far is not None], [one for one in due if one.so_far is None]
+        answers = [(one, one.so_far) for one in told] + [(one, default) for one in silent]
+        if state.known.remembers:
+            lessons = [(one.arm, state.scaled(r), one.decision.propensity) for one, r in answers if r is not None]
+            state.known.rehearse(lessons)
+
+        def events() -> list[Event]:
+            reward = {} if default is None else {"reward": default}
+            groups = [(told, {}), (silent, reward)]
+            return [
+                {"event": "expiry", "ids": [one.decision.id for one in group], "time": now} | extra
+                for group, extra in groups
+                if group
+            ]
+
+        self.make(state.put_back, state.image(None, len(answers)), state.answered, answers, events)
+        self.count()
+
+    def correct(self, rewards: Sequence[tuple[int, float]]) -> None:
+        """Replace rewards of decisions that are answered."""
+        state = self.state
+        if not rewards:
+            return
+        before = {number: state.ledger.answered[number] for number, _ in rewards}
+        for number, answer in before.items():
+            if answer.arm < 0:
+                raise ValueError(f"decision {number} cannot be corrected: an earlier version of rightarm answered it")
+            if answer.reward is not None:
+                state.known.check_correction()
+        state.known.rehearse([(before[n].arm, state.scaled(r), before[n].propensity) for n, r in rewards])
+
+        def events() -> list[Event]:
+            now = self.now()
+            return [{"event": "correction", "id": number, "reward": value, "time": now} for number, value in rewards]
+
+        image = state.image(None, len(rewards)), state.known.recent.copy()
+        rows = [(number, before[number], value) for number, value in rewards]
+        self.make(state.put_back_corrected, image, state.corrected, rows, events)
+        self.count()
+
+    # Arms.
+
+    def set_active(self, arm: int, active: bool) -> None:
+        """Retire an arm, or bring it back."""
+        state = self.state
+        flags = state.active.copy()
+        if flags[arm] != active:
+            flags[arm] = active
+            self.change_arms([name for name, flag in zip(state.names, flags, strict=True) if flag])
+
+    def change_arms(
+        self, names: Sequence[Hashable], priors: Sequence[tuple[Any, ...]] = (), reason: str | None = None
+    ) -> None:
+        """Let these arms be chosen and no others, and say so in the log."""
+        state = self.state
+        if state.settings.control is not None and state.settings.control not in names:
+            raise ValueError(f"the control, {state.settings.control!r}, cannot be retired")
+        state.check_floor(len(names))
+        if self.log is not None:
+            for name in names:
+                check_arm_name("arm", name)
+        if priors:
+            state.known.check_prior()
+
+        def events() -> list[Event]:
+            extra: dict[str, Any] = {"prior": [list(row) for row in priors]} if priors else {}
+            extra |= {} if reason is None else {"reason": reason}
+            return [{"event": "arms", "arms": names, "time": self.now()} | extra]
+
+        self.make(state.put_back_whole, state.whole_image(), state.set_arms, [(names, priors)], events)
+        self.count()
+
+    def prior(self, names: Sequence[Hashable], arm: Hashable, prior: Any) -> tuple[Hashable, float, float, float]:
+        """A prior as name, mean, number and variance of rewards."""
+        state = self.state
+        if arm not in names:
+            raise ValueError(f"prior must be for some of the arms, got {arm!r}")
+        if isinstance(prior, Sequence) and len(prior) == 3 and prior[0] == "like":
+            other, pulls = state.arm_number("prior", prior[1]), prior[2]
+            counts, means, spreads = state.lifetime()
+            if not counts[other]:
+                raise ValueError(f"prior must be like an arm that has rewards, got {prior[1]!r}")
+            mean, variance = means.item(other), spreads.item(other) / counts.item(other)
+        elif isinstance(prior, Sequence) and not isinstance(prior, str) and len(prior) in (2, 3):
+            mean, pulls, variance = [*prior, 0.0][:3]
+        else:
+            raise ValueError(f"prior must be a mean and a number of rewards, or ('like', arm, number), got {prior!r}")
+        numbers = state.check_reward(mean), check_number("prior", pulls), check_number("prior", variance)
+        if numbers[1] <= 0 or numbers[2] < 0:
+            raise ValueError(f"prior must have a positive number of rewards, and no negative variance, got {prior!r}")
+        return arm, *numbers
+
+    def count(self) -> None:
+        """Look whether the guardrail has to be looked at, or a snapshot is due."""
+        state = self.state
+        if state.settings.guardrail is not None and state.known.told >= self.next_guard:
+            self.next_guard = state.known.told + max(GUARDED, state.known.told // GUARDED)
+            for arm in answers.harmful(state, state.settings.guardrail):
+                reason = f"worse than the control by more than {state.settings.guardrail:g}"
+                self.change_arms([name for name in state.active_names() if name != arm], reason=f"{arm}: {reason}")
+        if self.folder is not None and self.log is not None:
+            self.folder.look(state, self.log)
+
+
+def _decisions(state: State, made: list[Waiting], members: I64 | None, meta: Mapping[str, Any] | None) -> list[Event]:
+    """The events of decisions."""
+    extra: dict[str, Any] = {} if members is None else {"among": [state.names[i] for i in members]}
+    if meta is not None:
+        extra["meta"] = dict(meta)
+    return [waiting.as_event() | extra for waiting in made]
