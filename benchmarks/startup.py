@@ -17,6 +17,44 @@ ra.simulate(ra.{policy}, ra.Bernoulli([0.51] + [0.5] * 9), horizon=10_000, repli
 """
 
 
+LIVE = """
+import time
+import numba, rightarm as ra
+from numba.core.registry import cpu_target
+cpu_target.target_context.refresh()  # what Numba imports when it compiles first
+start = time.process_time()
+bandit = ra.Bandit(["a", "b", "c"], ra.{policy})
+made = time.process_time()
+bandit.tell(bandit.ask(), 1.0)
+answered = time.process_time()
+for _ in range(4):
+    bandit.tell(bandit.ask(), 0.0)
+print(made - start, 1e3 * (answered - made), 1e3 * (time.process_time() - answered) / 4)
+"""
+
+
+def live(policy: str, folder: str) -> list[float]:
+    """CPU seconds of making a bandit in a new process; milliseconds of its first ask and tell, and of later ones."""
+    command = [sys.executable, "-c", LIVE.format(policy=policy)]
+    environment = os.environ | {"RIGHTARM_CACHE_DIR": folder}
+    told = subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout
+    return [float(number) for number in told.split()]
+
+
+def live_rows(policy: str) -> list[list[str]]:
+    """A bandit in an empty folder of machine code, and again."""
+    with tempfile.TemporaryDirectory() as folder:
+        cold = live(policy, folder)
+        warm = min(live(policy, folder) for _ in range(3))
+    name = f"a live bandit with {policy}, CPU seconds beyond imports"
+    return [
+        [f"{name}: made, everything compiled", f"{cold[0]:.2f}", "< 5"],
+        [f"{name}: made, warm cache", f"{warm[0]:.2f}", "< 0.3"],
+        ["its first ask and tell, milliseconds", f"{cold[1]:.2f}", "< 1"],
+        ["those after, milliseconds", f"{cold[2]:.2f}", ""],
+    ]
+
+
 def seconds(code: str, **variables: str) -> float:
     """Wall time of a new process that runs ``code``."""
     start = time.perf_counter()
@@ -39,6 +77,8 @@ def main() -> None:
         ["then the first of another policy in a new process, its formula compiled", f"{another:.2f}", ""],
         ["first simulation of a new process, warm cache", f"{warm:.2f}", "< 3"],
     ]
+    for policy in ("ScaledGumbel()", "BetaThompson()", "UCB(C=0.5)"):
+        rows += live_rows(policy)
     print(table(["what", "seconds", "target"], rows))
 
 

@@ -110,7 +110,7 @@ KEPT = {"shown": shown}
 
 
 @ra.policy(noise=ra.noise.Gumbel(), keep=KEPT)
-def gumbel(pulls, mean, best, worst, best_shown, z, *, c: ra.Positive = 1 / 3):  # type: ignore[no-untyped-def]
+def gumbel(pulls, mean, best, worst, best_shown, z, *, c: ra.Positive):  # type: ignore[no-untyped-def]
     """One factor for all numbers of arms."""
     return mean + c * deviation(pulls, best, worst, best_shown) / np.sqrt(pulls) * z
 
@@ -158,8 +158,11 @@ def tuned(t, pulls, mean, best, worst, variance):  # type: ignore[no-untyped-def
 
 RULES: dict[str, ra.Policy] = {
     "ScaledGumbel": ra.ScaledGumbel(),
-    **{f"gumbel {c}": gumbel(c=c) for c in (0.25, 0.42)},
-    **{f"by arms {c}, {power}": by_arms(c=c, power=power) for c, power in ((0.5, 1 / 3), (0.42, 0.25), (0.4, 1 / 6))},
+    **{f"gumbel {c:.3g}": gumbel(c=c) for c in (0.25, 1 / 3, 0.42)},
+    **{
+        f"by arms {c:.3g}, {power:.3g}": by_arms(c=c, power=power)
+        for c, power in ((0.5, 1 / 3), (0.42, 1 / 4), (0.4, 1 / 6))
+    },
     **{f"thompson {c}": thompson(c=c) for c in (0.5, 0.75, 1.0)},
     **{f"maillard {c}": maillard(c=c) for c in (0.6, 1.0)},
     **{f"moss {c}": moss(c=c) for c in (0.7, 1.0)},

@@ -25,7 +25,7 @@ MEMORIES: dict[str, tuple[dict[str, Any], str]] = {
 
 def play(seed: int, memory: dict[str, Any]) -> list[float]:
     """The mean that each chosen arm had, round by round."""
-    bandit = ra.Bandit(["a", "b", "c"], ra.BoltzmannGumbel(C=0.5), seed=seed, **memory)
+    bandit = ra.Bandit(["a", "b", "c"], seed=seed, **memory)
     luck, chosen = np.random.default_rng(seed), []
     for means in PHASES:
         for _ in range(ROUNDS):

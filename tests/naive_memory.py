@@ -328,13 +328,15 @@ class Own(Player):
 
 
 class ScaledGumbel(Player):
-    """Gumbel noise of a third of the largest deviation that an arm has shown, over √n."""
+    """Gumbel noise whose scale is the largest deviation that an arm has shown, over 2 K^(1/6) √n."""
 
     def scores(self, t: int, z: Sequence[float]) -> list[float]:
         means = [self.mean(arm) for arm in range(self.arms)]
-        shown = max(total((x - means[arm]) ** 2 for x in own) / (len(own) + 2) for arm, own in enumerate(self.rewards))
+        squares = [total((x - mean) ** 2 for x in own) for own, mean in zip(self.rewards, means, strict=True)]
+        shown = max(square / (len(own) + 2) for square, own in zip(squares, self.rewards, strict=True))
         half = (max(means) - min(means)) / 2
-        scales = [
-            math.sqrt(shown + half**2 / self.pulls(arm)) / 3 / math.sqrt(self.pulls(arm)) for arm in range(self.arms)
+        sigma = [math.sqrt(shown + half**2 / len(own)) for own in self.rewards]
+        return [
+            means[arm] + sigma[arm] * z[arm] / (2 * math.cbrt(math.sqrt(self.arms)) * math.sqrt(self.pulls(arm)))
+            for arm in range(self.arms)
         ]
-        return [mean + scale * noise for mean, scale, noise in zip(means, scales, z, strict=True)]

@@ -17,7 +17,7 @@ from rightarm.pictures import Picture
 from rightarm.simulation import progress
 
 RESULT = ra.simulate([ra.UCB(C=0.5), ra.KLUCB()], ra.Bernoulli([0.6, 0.5]), horizon=50, replications=4, seed=1)
-LOG = {"arm": ["<a>", "b"] * 200, "propensity": [0.5] * 400, "reward": [0.0, 1.0] * 200}
+LOG: dict[str, Any] = {"arm": ["<a>", "b"] * 200, "propensity": [0.5] * 400, "reward": [0.0, 1.0] * 200}
 
 
 def cells(html: str) -> list[list[str]]:

@@ -69,8 +69,10 @@ def test_formulas() -> None:
 
 def test_live(folder: Path) -> None:
     names = run("docs/live.md", 1)
-    assert repr(names["decision"]) == "Decision(id=1, arm='red', propensity=1.0, round=1, version=3)"
+    assert (names["decision"].propensity, names["decision"].round) == (1 / 3, 1)
     assert (folder / "arms.png").stat().st_size > 10_000
+    with names["ra"].Bandit.open(folder / "home.bandit") as again:
+        assert again.table() == names["bandit"].table()
 
 
 def test_evaluation() -> None:

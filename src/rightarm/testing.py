@@ -126,7 +126,7 @@ def _check_live(policy: Policy, random: np.random.Generator) -> None:
             reward = float(reward < 0.5)
         reward = unit.apply(reward)
         bandit.tell(decision, reward)
-        past.take(int(decision.arm), reward, decision.propensity)  # type: ignore[call-overload]
+        past.take(int(decision.arm), reward, decision.propensity)
 
 
 def _played(policy: Policy, random: np.random.Generator) -> tuple[int, F64, F64, dict[str, F64], F64]:

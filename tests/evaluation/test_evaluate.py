@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -183,7 +184,7 @@ def test_wrong_propensities_are_noticed() -> None:
 
 
 WRONG: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
-    "policy": ({}, {"policy": "best"}, "policy must be a policy, 'uniform', or probabilities by arm, got 'best'"),
+    "policy": ({}, {"policy": "best"}, "policy must be a policy, 'uniform', an arm, or probabilities by arm, got 'best'"),
     "family": ({}, {"policy": ra.UCB}, "call it with its parameters first"),
     "arm": ({}, {"policy": {"z": 1.0}}, "policy must give probabilities to arms of the log, .*, got 'z'"),
     "sum": ({}, {"policy": {"a": 0.5}}, "policy must have probabilities that add up to 1, got 0.5"),
@@ -213,3 +214,12 @@ def test_wrong_arguments(columns: dict[str, Any], options: dict[str, Any], said:
     log = {"arm": ["a", "b"], "propensity": [0.5, 0.5], "reward": [0.0, 1.0]} | columns
     with pytest.raises((ValueError, TypeError), match=said):
         evaluate(log, **({"policy": "uniform"} | options))
+
+
+def test_an_arm_stands_for_always_this_arm() -> None:
+    log = {"arm": ["a", "b"] * 500, "propensity": [0.8, 0.2] * 500, "reward": [0.0, 1.0] * 500}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert replace(evaluate(log, "b"), policy="") == replace(evaluate(log, {"b": 1.0}), policy="")
+        numbered = log | {"arm": [0, 1] * 500}
+        assert evaluate(numbered, 1).ips == evaluate(log, "b").ips

@@ -486,15 +486,15 @@ def test_mistakes_are_named(mistake: Callable[[], Any], message: str) -> None:
 
 UNNAMED: dict[str, tuple[Callable[[], Any], str]] = {
     "arms, a number": (lambda: ra.Bandit(5, BGE), "arms must .*got 5"),  # type: ignore[arg-type]
-    "arms, a list among them": (lambda: ra.Bandit([["a"]], BGE), r"arm.* got \['a'\]"),  # type: ignore[list-item]
+    "arms, a list among them": (lambda: ra.Bandit([["a"]], BGE), r"arm.* got \['a'\]"),
     "floor, negative": (lambda: fresh(floor=-0.1), r"floor must be .*, got -0\.1"),
     "floor, one arm again": (lambda: one_more(floor=0.5).restore_arm("a"), r"floor must be .*, got 0\.5"),
     "clock, a number": (lambda: fresh(clock=5), "clock must be .*, got 5"),
     "clock, no number": (lambda: fresh(clock=lambda: "noon"), "clock must .*, got 'noon'"),
     "among, a number": (lambda: fresh().ask(among=5), "among must be .*, got 5"),  # type: ignore[call-overload]
-    "among, a list among them": (lambda: fresh().ask(among=[["a"]]), r"among must be .*, got \['a'\]"),  # type: ignore[list-item]
-    "arm, a list": (lambda: fresh().retire_arm(["a"]), r"arm must be .*, got \['a'\]"),  # type: ignore[arg-type]
-    "arm to add, a list": (lambda: fresh().add_arm(["a"]), r"arm must be .*, got \['a'\]"),  # type: ignore[arg-type]
+    "among, a list among them": (lambda: fresh().ask(among=[["a"]]), r"among must be .*, got \['a'\]"),
+    "arm, a list": (lambda: fresh().retire_arm(["a"]), r"arm must be .*, got \['a'\]"),
+    "arm to add, a list": (lambda: fresh().add_arm(["a"]), r"arm must be .*, got \['a'\]"),
     "decision, a text": (lambda: fresh().tell("1.0", 1.0), "decision must be a Decision or its id, got '1.0'"),
     "decision, a fraction": (lambda: fresh().tell(1.5, 1.0), r"decision must be .*, got 1\.5"),  # type: ignore[call-overload]
     "batch of three": (lambda: fresh().tell([(1, 1.0, 2.0)]), r"pairs .*got \(1, 1\.0, 2\.0\)"),  # type: ignore[list-item]

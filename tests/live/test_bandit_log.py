@@ -91,7 +91,7 @@ def test_names_that_a_log_cannot_keep_are_refused_at_once(tmp_path: Path) -> Non
         ra.Bandit([("a", 1), "b"], ra.UCB(C=0.5), log=tmp_path / "log.jsonl")
     bandit = ra.Bandit(["a"], ra.UCB(C=0.5), log=tmp_path / "other.jsonl")
     with pytest.raises(TypeError, match="arm must be a text, a number, true or false, got None"):
-        bandit.add_arm(None)
+        bandit.add_arm(None)  # type: ignore[arg-type]
     assert bandit.arms == ["a"]
 
 

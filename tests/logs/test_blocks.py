@@ -181,3 +181,79 @@ def test_a_set_of_many_numbers_at_once() -> None:
         for near in {number + d for number in [*numbers, 0] for d in (-1, 0, 1)}:
             assert (near in many) == (near in one_by_one) == (near in numbers)
         assert len(many.others) <= len(one_by_one.others)
+
+
+PLACE = 21  # of the line that is wrong, in a block of right ones
+WRONG_FIELDS: dict[str, tuple[Any, str]] = {
+    "propensity": (2.0, "propensity must be above 0 and at most 1, got 2.0"),
+    "propensity of 0": (0.0, "propensity must be above 0 and at most 1, got 0.0"),
+    "propensity as text": ("0.5", "propensity must be a number, got '0.5'"),
+    "id": (-1, "id must be a whole number from 0 .*, got -1"),
+    "id as float": (3.0, "id must be a whole number from 0 .*, got 3.0"),
+    "id too large": (2**63, "id must be a whole number from 0 .*, got 9223372036854775808"),
+    "round as truth": (True, "round must be a whole number from 0 .*, got True"),
+    "time": (1e12, "time must be in seconds since 1970"),
+    "time before": (-1.0, "time must be in seconds since 1970"),
+    "arm": (None, "arm must be a text, a number, true or false, got None"),
+    "arm too large": (10**30, "arm must be a finite number of at most 64 bits"),
+    "among": (["red"], r"arm must be among \['red'\], got 'blue'"),
+    "among twice": (["blue", "red", "red"], "among must have every arm once"),
+    "unit": ([], r"unit must be a whole number from 0 .*, got \[\]"),
+    "meta": ({"a": "x" * 10_000}, "meta must be at most 10,000 bytes"),
+    "n as truth": (True, "n must be a whole number .*, got True"),
+    "n as float": (20.0, "n must be a whole number .*, got 20.0"),
+    "event": ("end", "an event must be one of decision"),
+}
+
+
+@pytest.fixture
+def lines(tmp_path: Path) -> list[bytes]:
+    with LogWriter(tmp_path / "log.jsonl") as log:
+        for i in range(40):
+            log.decision(i, "blue", 0.5, 1, 0, START)
+    return (tmp_path / "log.jsonl").read_bytes().splitlines(keepends=True)
+
+
+def refuses(path: Path, lines: list[bytes], said: str) -> None:
+    path.write_bytes(b"".join(lines))
+    for use in (read_log, LogWriter):
+        with pytest.raises(ValueError, match=said):
+            use(path)
+
+
+@pytest.mark.parametrize("name", WRONG_FIELDS)
+def test_one_wrong_field_among_right_ones(tmp_path: Path, lines: list[bytes], name: str) -> None:
+    value, said = WRONG_FIELDS[name]
+    event = json.loads(lines[PLACE - 1]) | {name.split()[0]: value}
+    spoilt = [*lines[: PLACE - 1], json.dumps(event).encode() + b"\n", *lines[PLACE:]]
+    refuses(tmp_path / "log.jsonl", spoilt, rf"line {PLACE}: {said}")
+
+
+@pytest.mark.parametrize(
+    ("replace", "said"),
+    [
+        ((b"\n", b" "), rf"line {PLACE}: not a line of JSON"),  # two events in one line
+        ((b"\n", b"\n\n"), rf"line {PLACE + 1}: not a line of JSON"),  # an empty line
+        ((b',"arm"', b',\n"arm"'), rf"line {PLACE}: not a line of JSON"),  # an event in two lines
+        ((b'"blue"', b'"bl\x00ue"'), rf"line {PLACE}: not a line of JSON"),
+        ((b'"blue"', b'"bl\xffue"'), rf"line {PLACE}: not a line of JSON"),
+        ((b'"blue"', b'"bl\\ud800ue"'), rf"line {PLACE}: arm must be a text that UTF-8 can encode"),
+        ((b'"blue"', b'["blue"]'), rf"line {PLACE}: arm must be a text, a number, true or false"),
+        ((b"0.5", b"NaN"), rf"line {PLACE}: propensity must be finite, got nan"),
+        ((b"0.5", b"1e999"), rf"line {PLACE}: propensity must be finite, got inf"),
+        ((b"0.5", b".5"), rf"line {PLACE}: not a line of JSON"),
+        ((b"{", b"["), rf"line {PLACE}: not a line of JSON"),
+    ],
+)
+def test_one_wrong_line_among_right_ones(
+    tmp_path: Path, lines: list[bytes], replace: tuple[bytes, bytes], said: str
+) -> None:
+    spoilt = [*lines[: PLACE - 1], lines[PLACE - 1].replace(*replace), *lines[PLACE:]]
+    refuses(tmp_path / "log.jsonl", spoilt, said)
+
+
+def test_lines_of_another_system(tmp_path: Path, lines: list[bytes]) -> None:
+    """A line may end as on Windows, and have other white space between its parts."""
+    path = tmp_path / "log.jsonl"
+    path.write_bytes(b"".join(line.replace(b"\n", b"\r\n").replace(b',"arm"', b' ,\r"arm"') for line in lines))
+    assert len(read_log(path)) == len(naive_log.rows(path)) == 40

@@ -94,10 +94,10 @@ def evaluate(
         IPS = mean of w_t r_t        self-normalised = Σ w_t r_t / Σ w_t
         doubly robust = mean of  Σ_a π_t(a) q_t(a) + w_t (r_t − q_t(A_t))
 
-    - ``policy``: "uniform"; or probabilities by arm, the same in every row; or a policy of rightarm. That one learns
-      from the log as it goes: π_t are its exact probabilities given the rows before t. What is estimated then is the
-      mean reward of its choices made with the log's knowledge, not what it would have found out by itself: `replay`
-      estimates that.
+    - ``policy``: "uniform"; an arm, always that one; probabilities by arm, the same in every row; or a policy of
+      rightarm. That one learns from the log as it goes: π_t are its exact probabilities given the rows before t. What
+      is estimated then is the mean reward of its choices made with the log's knowledge, not what it would have found
+      out by itself: `replay` estimates that.
     - ``log``: a path, a frame such as `read_log` gives, or a mapping of columns ``arm``, ``propensity``, ``reward``,
       in the order of decisions. If it has ``among`` in every row, the policy chooses among these.
     - ``arms``: all arms, if the log does not show them all.

@@ -13,7 +13,7 @@ from rightarm.scores.policy import Policy
 from rightarm.scores.rewards import reward_scale
 from rightarm.types import F64, I64
 
-Target = str | Policy | Mapping[Any, float]
+Target = str | float | Policy | Mapping[Any, float]
 
 
 class Chooser(Protocol):
@@ -86,14 +86,16 @@ class Learning:
 
 
 def chooser_of(policy: Target, names: list[Any], reward_range: tuple[float, float]) -> Chooser:
-    """What chooses as ``policy`` says: a policy of rightarm, "uniform", or probabilities by the names of arms."""
+    """What chooses as ``policy`` says: a policy of rightarm, "uniform", always one arm, or probabilities by arm."""
     if isinstance(policy, Policy):
         return Learning(policy, len(names), reward_range)
-    if policy == "uniform":
+    if policy == "uniform" and "uniform" not in names:
         return Fixed(np.full(len(names), 1 / len(names)))
+    if isinstance(policy, str | int | float) and policy in names:  # always this arm
+        return Fixed(np.array([float(name == policy) for name in names]))
     if not isinstance(policy, Mapping):
         hint = "; call it with its parameters first" if callable(policy) else ""
-        raise TypeError(f"policy must be a policy, 'uniform', or probabilities by arm, got {policy!r}{hint}")
+        raise TypeError(f"policy must be a policy, 'uniform', an arm, or probabilities by arm, got {policy!r}{hint}")
     for arm, p in policy.items():
         if arm not in names:
             raise ValueError(f"policy must give probabilities to arms of the log, or to others in arms, got {arm!r}")

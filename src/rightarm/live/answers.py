@@ -35,15 +35,12 @@ def harmful(state: State, budget: float) -> list[Hashable]:
     """The active arms that are worse than the control by more than ``budget``, with an error of 5% over all of them."""
     control = state.index[state.settings.control]
     others = [i for i in np.flatnonzero(state.active).tolist() if i != control]
-    counts, centres, spreads = state.lifetime()
-    confidence = 1 - 0.05 / max(len(others), 1)
-    return [
-        state.names[i]
-        for i in others
-        if inference.harm(
-            *(column[[i, control]] for column in (counts, centres, spreads)), budget, state.reward_range, confidence
-        )
-    ]
+    confidence, found = 1 - 0.05 / max(len(others), 1), list[Hashable]()
+    for i in others:
+        counts, centres, spreads = (column[[i, control]] for column in state.lifetime())
+        if inference.harm(counts, centres, spreads, budget, state.reward_range, confidence):
+            found.append(state.names[i])
+    return found
 
 
 def best(state: State, confidence: float, tolerance: float) -> Best:

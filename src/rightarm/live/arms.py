@@ -64,6 +64,7 @@ class Arms:
         self.window = None if window is None else self.estimator.window
         policy.check_forgetting(self.estimator)
         self.live, self.estimates = live_policy(policy), live_estimator(self.estimator)
+        self.chances = score_law(policy.stated_law[0]).keeping()
         self.fading = self.estimator.discount or 1.0  # the factor by which all count less after a reward
         self.keeps_rewards = self.estimator.longest > 0  # one by one, while they count
         self.remembers = bool(policy.columns)
@@ -152,7 +153,7 @@ class Arms:
         return float(self.fading ** (self.told - old.number))
 
     def _sum_again(self) -> None:
-        """Sum all rewards that count anew: once in a window, so that no rounding adds up, and after a very large one."""
+        """Sum all rewards that count anew: once in a window, lest rounding adds up, and after a very large one."""
         self.table[:], self.kept[:] = 0.0, 0.0
         for _, arm, reward, added in self.recent:
             self.estimates.learn(self.table, self.kept, arm, reward, 1.0, self.estimates.numbers)
@@ -250,7 +251,7 @@ class Arms:
         chance, heights = np.empty(count), np.empty(count)
         free = self.live.law(self.total + 1, self.table, members, self.live.numbers, first, second, explored)
         if free:
-            found = self.live.chances(first, second, chance)
+            found = self.chances(first, second, chance)
             if found <= 0:
                 self._complain(found, first, second)
         else:

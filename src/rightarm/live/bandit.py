@@ -785,11 +785,21 @@ class Bandit(Generic[A]):
             log.write([{"time": now} | event for event in new])
         return made
 
+    @overload
+    @classmethod
+    def open(
+        cls, path: str | os.PathLike[str], arms: Iterable[A], policy: Policy | None = None, **options: Any
+    ) -> Bandit[A]: ...
+    @overload
+    @classmethod
+    def open(
+        cls, path: str | os.PathLike[str], arms: None = None, policy: Policy | None = None, **options: Any
+    ) -> Bandit[Any]: ...
     @classmethod
     def open(
         cls,
         path: str | os.PathLike[str],
-        arms: Iterable[A] | None = None,
+        arms: Iterable[Any] | None = None,
         policy: Policy | None = None,
         *,
         change_policy: bool = False,
@@ -799,7 +809,7 @@ class Bandit(Generic[A]):
         rotate: str | None = None,
         clock: Callable[[], float] = time.time,
         **settings: Any,
-    ) -> Bandit[A]:
+    ) -> Bandit[Any]:
         """The bandit of a folder: made if it is not there, gone on with if it is, to the last event, after any crash.
 
         The folder has a log, in which everything is before it counts, and a snapshot, which is written whole after
@@ -826,7 +836,7 @@ class Bandit(Generic[A]):
             if not log.events:
                 if arms is None:
                     raise ValueError(f"arms must be given to make a bandit: there is none in {path}")
-                made: Bandit[A] = cls(arms, policy, log=log, clock=clock, **settings)
+                made: Bandit[Any] = cls(arms, policy, log=log, clock=clock, **settings)
             else:
                 state, place, specification = folder.load(log, policy)
                 made = cls._come_back(state, log, place, specification, policy, change_policy, clock)

@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from rightarm.logs.events import CHECKS, LARGEST_WHOLE, OPTIONAL, Check, Event, check_among
+from rightarm.logs.events import CHECKS, LARGEST_WHOLE, REQUIRED, Check, Event, check_among
 from rightarm.logs.lines import Numbering, parsed, part_paths
 from rightarm.logs.parquet import LINES
 from rightarm.logs.stream import read_events
@@ -59,8 +59,7 @@ class Kind:
     @cached_property
     def _have_more(self) -> bool:
         """Whether any event has more fields than it needs, besides its kind and number."""
-        needed = len(CHECKS[self.kind]) - len(OPTIONAL.get(self.kind, ()))
-        return max(map(len, self.events)) > needed + 1 + ("n" in self.events[0])
+        return max(map(len, self.events)) > len(REQUIRED[self.kind]) + 1 + ("n" in self.events[0])
 
 
 class Block:
@@ -134,7 +133,7 @@ def _whole_lines(path: Path) -> Iterator[bytes]:
 
 def _one_by_one(path: Path, first: int, lines: bytes, numbering: Numbering) -> list[Event]:
     events = []
-    for place, line in enumerate(lines.splitlines(keepends=True), start=first):
+    for place, line in enumerate(lines.split(b"\n")[:-1], start=first):
         try:
             event = numbering.event_from(parsed(line))
         except (TypeError, ValueError) as error:
@@ -168,12 +167,12 @@ def _are_next(events: list[Event], numbering: Numbering) -> bool:
 
 def _check_kind(kind: Kind) -> None:
     """Raise if an event of this kind is wrong, or unusual."""
-    optional = OPTIONAL.get(kind.kind, set())
     for name, check in CHECKS[kind.kind].items():
-        if name not in optional:
+        if name in REQUIRED[kind.kind]:
             _check_column(name, check, kind)
-        for i in kind.having(name) if name in optional else ():
-            check(name, kind.events[i][name])
+        else:
+            for i in kind.having(name):
+                check(name, kind.events[i][name])
     if kind.kind == "decision":
         for i in kind.having("among"):
             check_among(kind.events[i]["arm"], kind.events[i]["among"])

@@ -38,7 +38,7 @@ def convert_log(source: PathLike, target: PathLike) -> Path:
     events = list(read_events(source, numbering=numbering))
     whole = events if numbering.head is None else [numbering.head.as_event(), *map(numbered, events, count(1))]
     if path.suffix == LINES:
-        write_whole(path, "".join(map(as_line, whole)).encode())
+        write_whole(path, b"".join(map(as_line, whole)))
     else:
         write_events(whole, path)
     return path

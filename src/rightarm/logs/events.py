@@ -65,9 +65,14 @@ def check_arm_name(name: str, value: Any) -> Arm:
     return value
 
 
+def check_finite(name: str, value: Any) -> float:
+    """Return ``value`` as a float if it is a finite number."""
+    return value if type(value) is float and math.isfinite(value) else check_number(name, value)  # most are: it is fast
+
+
 def check_propensity(name: str, value: Any) -> float:
     """Return ``value`` if it is a probability with which an arm can have been chosen."""
-    number = check_number(name, value)
+    number = check_finite(name, value)
     if not 0 < number <= 1:
         raise ValueError(f"{name} must be above 0 and at most 1, got {number}")
     return number
@@ -82,7 +87,7 @@ def check_whole(name: str, value: Any) -> int:
 
 def check_time(name: str, value: Any) -> float:
     """Return ``value`` if it is a moment before the year 10000."""
-    number = check_number(name, value)
+    number = check_finite(name, value)
     if not 0 <= number < END_OF_TIME:
         raise ValueError(f"{name} must be in seconds since 1970, before the year 10000, got {number}")
     return number
@@ -129,7 +134,15 @@ def _true(name: str, value: Any) -> bool:
 def _specification(name: str, value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise TypeError(f"{name} must be the specification of a policy, got {value!r:.200}")
+    _encoded(name, value)
     return value
+
+
+def _encoded(name: str, value: Any) -> bytes:
+    try:
+        return json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
+    except (TypeError, ValueError, RecursionError) as error:  # a set, NaN, half a surrogate pair, a list in itself
+        raise ValueError(f"{name} must be JSON, got {value!a:.200}: {error}") from None
 
 
 def _json(largest: int, *kinds: type) -> Check:
@@ -140,10 +153,7 @@ def _json(largest: int, *kinds: type) -> Check:
             raise TypeError(
                 f"{name} must be a JSON {' or '.join(JSON_NAMES[kind] for kind in kinds)}, got {value!r:.200}"
             )
-        try:
-            text = json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
-        except (TypeError, ValueError, RecursionError) as error:  # a set, NaN, half a surrogate pair, a list in itself
-            raise ValueError(f"{name} must be JSON, got {value!a:.200}: {error}") from None
+        text = _encoded(name, value)
         if len(text) > largest:
             raise ValueError(f"{name} must be at most {largest:,} bytes of JSON, got {len(text):,}")
         if json.loads(text) != value:  # a tuple, or a number for a key
@@ -169,11 +179,11 @@ CHECKS: dict[str, dict[str, Check]] = {
         "group": check_text,
         "meta": _META,
     },
-    "reward": {"id": check_whole, "reward": check_number, "time": check_time, "part": _true},
+    "reward": {"id": check_whole, "reward": check_finite, "time": check_time, "part": _true},
     "cancel": {"id": check_whole, "time": check_time},
-    "expiry": {"ids": _ids, "time": check_time, "reward": check_number},
-    "correction": {"id": check_whole, "reward": check_number, "time": check_time},
-    "observation": {"arm": check_arm_name, "reward": check_number, "time": check_time},
+    "expiry": {"ids": _ids, "time": check_time, "reward": check_finite},
+    "correction": {"id": check_whole, "reward": check_finite, "time": check_time},
+    "observation": {"arm": check_arm_name, "reward": check_finite, "time": check_time},
     "arms": {"arms": _arms, "time": check_time, "reason": check_text, "prior": _MORE},
     "policy": {"before": _specification, "after": _specification, "time": check_time},
     "settings": {"settings": _SETTINGS, "time": check_time},
@@ -184,6 +194,7 @@ OPTIONAL = {  # fields that an event may leave out
     "expiry": {"reward"},
     "arms": {"reason", "prior"},
 }
+REQUIRED = {kind: checks.keys() - OPTIONAL.get(kind, set()) for kind, checks in CHECKS.items()}
 
 
 def checked(event: Any) -> Event:
@@ -192,9 +203,8 @@ def checked(event: Any) -> Event:
     if not isinstance(kind, str) or kind not in CHECKS:
         raise ValueError(f"an event must be one of {', '.join(CHECKS)}, got {event!r:.200}")
     checks = CHECKS[kind]
-    missing = checks.keys() - event.keys() - OPTIONAL.get(kind, set())
-    if missing:
-        raise ValueError(f"the {kind} lacks {', '.join(sorted(missing))}, got {event!r:.200}")
+    if not REQUIRED[kind] <= event.keys():
+        raise ValueError(f"the {kind} lacks {', '.join(sorted(REQUIRED[kind] - event.keys()))}, got {event!r:.200}")
     read = {name: check(name, event[name]) for name, check in checks.items() if name in event}
     if "among" in read:
         check_among(read["arm"], read["among"])

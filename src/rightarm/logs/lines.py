@@ -11,17 +11,28 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import msgspec
 
 from rightarm.logs.events import Event, check_text, check_time, check_whole, checked
 
 FORMAT, VERSION = "rightarm log", 2
 HEAD = "head"
 
-_ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
+
+def _plain(value: Any) -> Any:
+    """A text or number of a class of its own, such as NumPy's, as JSON has it."""
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, float):
+        return float(value)
+    raise TypeError(f"a log keeps what JSON knows, got {value!r:.200}")
+
+
+_ENCODER = msgspec.json.Encoder(enc_hook=_plain)
 
 
 class Head(NamedTuple):
@@ -59,9 +70,9 @@ def head_from(plain: dict[str, Any]) -> Head:
     )
 
 
-def as_line(event: Event) -> str:
-    """An event, or a head, as a line of JSON."""
-    return _ENCODER.encode(event) + "\n"
+def as_line(event: Event) -> bytes:
+    """An event that was checked, or a head, as a line of JSON."""
+    return _ENCODER.encode(event) + b"\n"
 
 
 def numbered(event: Event, number: int) -> Event:
@@ -73,7 +84,7 @@ def as_lines(head: Head | None, events: list[Event], first: int, with_numbers: b
     """Events as they stand in a file, the first of them with the number ``first``, after a head if there is one."""
     lines = [] if head is None else [as_line(head.as_event())]
     lines += [as_line(numbered(event, n) if with_numbers else event) for n, event in enumerate(events, start=first)]
-    return "".join(lines).encode()
+    return b"".join(lines)
 
 
 def parsed(line: bytes) -> Any:
@@ -162,8 +173,10 @@ def part_paths(path: Path) -> list[Path]:
     """The parts of the log at ``path``, of which none is missing."""
     if _is_of_0_1_0(path):
         return [path]
-    pattern = re.compile(rf"{re.escape(path.stem)}\.(\d{{4,}}){re.escape(path.suffix)}")
-    found = {int(match[1]) for match in map(pattern.fullmatch, os.listdir(path.parent)) if match}
+    begin, end = f"{path.stem}.", path.suffix
+    near = [name for name in os.listdir(path.parent) if name.startswith(begin) and name.endswith(end)]
+    numbers = [name[len(begin) : len(name) - len(end)] for name in near]
+    found = {int(number) for number in numbers if number.isdecimal() and f"{int(number):04}" == number}
     paths = [part_path(path, number) for number in range(1, max(found, default=1) + 1)]
     for number, part in enumerate(paths[1:], start=2):
         if number not in found:

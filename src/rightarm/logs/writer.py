@@ -193,8 +193,8 @@ class LogWriter:
             return
         self._check_process()
         with self._threads:
-            self._settle()
             self._check_open()
+            self._settle()
             self._order.check(new)
             self._append(new)
 
@@ -242,7 +242,7 @@ class LogWriter:
         """What was written counts. This may be interrupted and done again."""
         for place, event in enumerate(note.events, start=note.first):
             self._order.take(event, place)
-        self._end = note.end._replace(size=note.end.size + len(note.lines))
+        self._end = _End(note.end.file, note.end.size + len(note.lines), note.end.part)
         self._unfinished = None
 
     def settle(self) -> bool | None:

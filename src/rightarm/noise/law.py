@@ -55,6 +55,10 @@ class ScoreLaw:
         assert self.kernel is not None
         return self.kernel.dispatcher or self.kernel.compiled
 
+    def keeping(self) -> Any:
+        """`chances` for one bandit, which may keep what it has computed; the results are the same."""
+        return self.chances()
+
     def log_of_one(self, first: F64, second: F64, arm: int) -> float:
         """The logarithm of the probability of one arm."""
         raise NotImplementedError

@@ -38,25 +38,25 @@ def spread(pulls, variance):
 
 
 @policy(noise=Gumbel(), keep={"spread": spread})
-def ScaledGumbel(pulls, mean, best, worst, best_spread, z):
+def ScaledGumbel(pulls, mean, best, worst, best_spread, arms, z):
     """Boltzmann–Gumbel exploration without a parameter: the scale of the noise is read off the rewards.
 
-    I = arg max_i { μ̂_i + σ̂_i/(3 √N_i) · Z_i },  σ̂_i² = max_j S_j / (N_j + 2) + ((max_j μ̂_j − min_j μ̂_j) / 2)² / N_i,
-    S_j = Σ (x − μ̂_j)² over the rewards of arm j,  Z_i Gumbel with location 0.
+    I = arg max_i { μ̂_i + σ̂_i / (2 K^(1/6) √N_i) · Z_i },  Z_i Gumbel with location 0,
+    σ̂_i² = max_j S_j / (N_j + 2) + ((max_j μ̂_j − min_j μ̂_j) / 2)² / N_i,  S_j = Σ (x − μ̂_j)² over the rewards of arm j
 
-    A third of the largest deviation that any arm has shown takes the place of C in `BoltzmannGumbel`; an arm's own
+    In place of `BoltzmannGumbel`'s C stands about a third of the largest deviation that any arm has shown; an arm's own
     would starve arms whose first rewards happen to be equal. It needs neither the range of rewards nor the horizon, and
     chooses the same if all rewards are multiplied or shifted. Where most of the value comes from rewards too rare to
-    have been seen, no such rule can know: give C there, or a floor. What was measured: docs/which-policy.md. No bound
-    is proved.
+    have been seen, no such rule can know of them: there, give C or a floor. What was measured: docs/which-policy.md. No
+    bound is proved.
 
     >>> import rightarm as ra
     >>> state = dict(round=10, pulls=[4, 5], means=[0.25, 0.5], variances=[0.1875, 0.25])
     >>> ra.ScaledGumbel().scores(**state, z=[1.0, 0.0]).round(4)
-    array([0.3219, 0.5   ])
+    array([0.3451, 0.5   ])
     """
     sigma = np.sqrt(best_spread + ((best - worst) / 2) ** 2 / pulls)
-    return mean + sigma / (3 * np.sqrt(pulls)) * z
+    return mean + sigma / (2 * arms ** (1 / 6) * np.sqrt(pulls)) * z
 
 
 @policy
