@@ -96,7 +96,7 @@ def test_words() -> None:
     unclear = inference.difference([20, 30], [0.05, 0.03], [0.95, 0.873], (0, 1), names=("blue", "red"))
     assert str(unclear).startswith("cannot tell yet: blue − red is between −")
     few = inference.difference([20, 30], [0.05, 0.03], [0.95, 0.873])
-    assert str(few) == "cannot tell yet: without a reward_range an arm needs 30 rewards that are not all equal"
+    assert str(few) == "cannot tell yet: without a reward_range an arm needs 100 rewards that are not all equal"
     assert (few.low, few.high) == (-math.inf, math.inf)
     assert str(inference.difference(*statistics)).endswith("(95%, at any time, asymptotic)")
 

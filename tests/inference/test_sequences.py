@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import naive_sequences as naive
 from rightarm import inference
 from rightarm.inference.confidence import interval
-from rightarm.inference.sequences import FEWEST, RHO
+from rightarm.inference.sequences import FEWEST, RHO, RHO_ESTIMATED
 
 CASES = {
     "half": (400, 0.5, 100.0),
@@ -128,12 +128,28 @@ def test_widths_beside_the_interval_of_all_rewards() -> None:
 def test_the_normal_mixture_is_the_published_formula() -> None:
     n, mean, spread, alpha = 200, 7.0, 800.0, 0.05
     deviation = math.sqrt(spread / (n - 1))
-    for sigma, known in ((None, deviation), (3.0, 3.0)):
+    for sigma, known, rho in ((None, deviation, RHO_ESTIMATED), (3.0, 3.0, RHO)):
         found = inference.means([n], [mean], [spread], sigma=sigma)
-        inner = 2 * (n * RHO**2 + 1) / (n**2 * RHO**2) * math.log(math.sqrt(n * RHO**2 + 1) / alpha)
+        inner = 2 * (n * rho**2 + 1) / (n**2 * rho**2) * math.log(math.sqrt(n * rho**2 + 1) / alpha)
         half = known * math.sqrt(inner)
         assert [found.lows[0], found.highs[0]] == pytest.approx([mean - half, mean + half], rel=1e-12)
         assert found.kind == ("asymptotic" if sigma is None else "sub-Gaussian")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("law", ["clicks", "exponential"])
+def test_asymptotic_intervals_hold_for_rewards_that_are_not_normal(law: str) -> None:
+    """At 120 looks between 30 and 3,000 rewards; clicks are of 5%."""
+    random, runs, rounds = np.random.default_rng(11), 300, 3_000
+    size, means = (runs, rounds), {"clicks": 0.05, "exponential": 1.0}
+    rewards = (random.random(size) < 0.05) * 1.0 if law == "clicks" else random.exponential(1.0, size)
+    counts = np.unique(np.geomspace(30, rounds, 120).astype(int))
+    centres = np.cumsum(rewards, axis=1)[:, counts - 1] / counts
+    spreads = np.cumsum(rewards**2, axis=1)[:, counts - 1] - counts * centres**2
+    found = inference.means(np.broadcast_to(counts, centres.shape), centres, np.maximum(spreads, 0))
+    missed = ((found.lows > means[law]) | (found.highs < means[law])).any(axis=1).sum()
+    assert missed <= 0.05 * runs + 4.5 * math.sqrt(0.05 * 0.95 * runs)
+    assert np.isfinite(found.lows[:, -1]).all()
 
 
 def test_without_a_range_few_rewards_or_equal_ones_say_nothing() -> None:

@@ -106,7 +106,7 @@ def test_answers_hold_over_whole_runs(problem: str, policy: str) -> None:
 
 @pytest.mark.slow
 def test_asymptotic_intervals_hold_nearly() -> None:
-    """Normal rewards, for which 30 are enough to know the deviation by; and sub-Gaussian ones from the first reward."""
+    """Normal rewards, for which 100 are enough to know the deviation by; and sub-Gaussian ones from the first on."""
     means = np.array([0.0, 0.3, 0.1])
 
     def draw(random: np.random.Generator) -> F64:

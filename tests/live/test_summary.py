@@ -14,10 +14,10 @@ def many(seed: int, count: int) -> list[float]:
 
 
 def test_the_interval_is_that_of_all_rewards() -> None:
-    """Without a range it is asymptotic, and there is none before 30 rewards that are not all equal."""
-    rewards = {"a": many(1, 40), "b": many(2, 29), "c": [0.5] * 40, "d": []}
+    """Without a range it is asymptotic, and there is none before 100 rewards that are not all equal."""
+    rewards = {"a": many(1, 100), "b": many(2, 99), "c": [0.5] * 110, "d": []}
     rows = {row["arm"]: row for row in told(rewards).table()}
-    found = inference.means([40], [np.mean(rewards["a"])], [40 * np.var(rewards["a"])])
+    found = inference.means([100], [np.mean(rewards["a"])], [100 * np.var(rewards["a"])])
     assert [rows["a"]["low"], rows["a"]["high"]] == pytest.approx([found.lows[0], found.highs[0]], rel=1e-12)
     assert (rows["a"]["kind"], rows["a"]["mean"]) == ("asymptotic", pytest.approx(np.mean(rewards["a"])))
     for arm in "bcd":
@@ -26,7 +26,7 @@ def test_the_interval_is_that_of_all_rewards() -> None:
 
 
 def test_the_interval_of_a_robust_estimate_is_about_the_plain_mean() -> None:
-    rewards = {"a": [*many(1, 40), 9.0], "b": many(2, 50)}
+    rewards = {"a": [*many(1, 110), 9.0], "b": many(2, 120)}
     plain, robust = told(rewards), told(rewards, CATONI)
     assert column(plain, "estimate") != column(robust, "estimate")
     for name in ("low", "high", "mean"):
@@ -34,7 +34,7 @@ def test_the_interval_of_a_robust_estimate_is_about_the_plain_mean() -> None:
 
 
 def test_the_answers_are_those_of_the_statistics() -> None:
-    rewards = {"a": many(1, 400), "b": [x / 2 for x in many(2, 50)], "c": many(3, 60)}
+    rewards = {"a": many(1, 900), "b": [x / 2 for x in many(2, 200)], "c": many(3, 160)}
     bandit = told(rewards)
     bandit.retire_arm("c")
     counts = [len(values) for values in rewards.values()]
@@ -72,7 +72,7 @@ def test_the_text_shows_policy_arms_and_counts() -> None:
     bandit.retire_arm("green")
     head, titles, red, green, *note = str(bandit).splitlines()
     assert "95%, at any time" in titles
-    assert " ".join(note).startswith("Intervals are asymptotic, from 30 rewards of an arm on;")
+    assert " ".join(note).startswith("Intervals are asymptotic, from 100 rewards of an arm on;")
     assert head == "BoltzmannGumbel(C=0.5), 3 rewards, 1,500 pending"
     assert red.split()[:3] == ["red", "2", "0.75"]
     assert green.split()[:3] == ["green", "1", "0.25"]

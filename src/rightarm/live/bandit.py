@@ -423,7 +423,7 @@ class Bandit(Generic[A]):
         >>> import rightarm as ra
         >>> bandit = ra.Bandit(["blue", "red"], ra.UCB(C=0.5))
         >>> print(bandit.difference("blue", "red"))
-        cannot tell yet: without a reward_range an arm needs 30 rewards that are not all equal
+        cannot tell yet: without a reward_range an arm needs 100 rewards that are not all equal
         """
         with self._lock:
             return answers.difference(self._ready(), arm, other, confidence)
