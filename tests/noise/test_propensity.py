@@ -399,3 +399,65 @@ def test_infinite_scores_share(law: Law | None) -> None:
     assert of_largest(law, [math.inf, 1.0, math.inf, -math.inf], [0.0, 1.0, 2.0, 1.0]).tolist() == [0.5, 0.0, 0.5, 0.0]
     assert log_of_one(law, [math.inf, 1.0], [1.0, 1.0], 1) == -math.inf
     assert log_of_one(law, [math.inf, 1.0], [1.0, 1.0], 0) == 0.0
+
+
+# Beta laws: sums, and what a live bandit keeps.
+
+
+@pytest.mark.parametrize("arms", [1, 2, 10, 300])
+def test_probabilities_of_beta_laws_add_up_to_one(arms: int) -> None:
+    random = np.random.default_rng(13)
+    for least, most in ((0, 1), (0, 4), (0, 9), (-1, 0), (-2, 1)):
+        for _ in range(4):
+            a, b = 10.0 ** random.uniform(least, most, (2, arms))
+            for shapes in ((a, b), (np.full(arms, a[0]), np.full(arms, b[0]))):
+                found = of_largest(Beta(), *shapes)
+                assert abs(found.sum() - 1) < 1e-10
+                assert found.max() <= 1.0
+            np.testing.assert_allclose(found, 1 / arms, rtol=1e-9)
+
+
+def naive_beta(a: Any, b: Any, arm: int) -> Any:
+    """The integral over θ as it is written, cut where densities bend."""
+
+    def integrand(x: Any) -> Any:
+        value = x ** (a[arm] - 1) * (1 - x) ** (b[arm] - 1) / mp.beta(a[arm], b[arm])
+        return value * mp.fprod(mp.betainc(a[j], b[j], 0, x, regularized=True) for j in range(len(a)) if j != arm)
+
+    cuts = {0.0, 1.0}
+    for first, second in zip(a, b, strict=True):
+        mean = first / (first + second)
+        width = math.sqrt(mean * (1 - mean) / (first + second + 1))
+        cuts |= {x for x in (mean + k * width for k in (-9, -5, -2, 0, 2, 5, 9)) if 0 < x < 1}
+    return mp.quad(integrand, sorted(cuts))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_beta_laws_against_many_digits(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    pulls = np.exp(random.uniform(0, math.log(300), 3))
+    wins = pulls * random.random(3)
+    a, b = (1 + wins).tolist(), (1 + pulls - wins).tolist()
+    found = of_largest(Beta(), a, b)
+    with mp.workdps(20):
+        for arm in range(3):
+            expected = naive_beta(a, b, arm)
+            assert abs(found[arm] - expected) < 1e-11
+            assert expected < 1e-12 or abs(found[arm] / expected - 1) < 1e-8
+
+
+def test_what_is_kept_of_beta_laws_is_never_seen() -> None:
+    """The same to the last bit as without, whatever was asked before: wins and losses, parts of them, other arms."""
+    random = np.random.default_rng(14)
+    keeping = Beta().keeping()
+    a, b = np.ones(6), np.ones(6)
+    for t in range(400):
+        count = 6 if t % 50 < 45 else 4
+        arm, won = int(random.integers(count)), random.random() if t % 7 == 0 else float(random.random() < 0.6)
+        a[arm] += won
+        b[arm] += 1 - won
+        if t % 90 == 89:
+            a, b = 1 + 0.5 * (a - 1), 1 + 0.5 * (b - 1)
+        found = np.empty(count)
+        assert keeping(a[:count].copy(), b[:count].copy(), found) == count
+        assert found.tolist() == of_largest(Beta(), a[:count], b[:count]).tolist()

@@ -24,7 +24,7 @@ import numpy as np
 from rightarm.formula.compile import jit
 from rightarm.formula.elementary import exp, expm1, log, log1p
 from rightarm.noise.contenders import BAD_FIRST, BAD_SECOND
-from rightarm.noise.gaussian import DEPTH, FAR, LANES, LOG_2PI, STEP, bell_and_below, standard_log_cdf
+from rightarm.noise.gaussian import LANES, LOG_2PI, STEP, bell_and_below, standard_log_cdf
 from rightarm.noise.law import ScoreLaw
 from rightarm.noise.log_concave import POINTS, Axis, LogConcave, log_one, no_stretch, same
 from rightarm.types import F64
@@ -34,8 +34,10 @@ TAIL_STEP, TAIL_FIRST = 0.1, -3.8  # of a trapezoidal rule
 LEGENDRE = np.polynomial.legendre.leggauss(8)
 NODES, WEIGHTS = (1 + LEGENDRE[0]) / 2, LEGENDRE[1] / 2
 COARSEST = 4.0  # of the grid, over STEP
-DEEPER = DEPTH + 8.0  # at x_L; `depth` goes to 63 for an arm, and no further
+DEPTH, DEEPER = 46.0, 70.0  # of x_L
+FURTHEST = 12.0  # scales; the depth of an arm goes to 75
 NEAREST = 32.0  # log-odds
+DEAD = -42.0  # height on the right of the mode from which F is 1
 LEAST_SHAPE, LARGEST_SHAPE = 1e-3, 1e15
 NOTHING = -100.0  # as a logarithm; not yet a subnormal number
 LONGEST = 1e5  # grid, over COARSEST: shapes below 1e-3 ask for more, in vain
@@ -43,11 +45,14 @@ LONGEST = 1e5  # grid, over COARSEST: shapes below 1e-3 ask for more, in vain
 C0, C1, C2, C3, C4, C5 = 1 / 2, 5 / 44, 1 / 66, 1 / 792, 1 / 15840, 1 / 665280
 # What is kept: a table whose first rows are the grid, and then two rows for each arm, F and f/F at the points of the
 # grid. Behind the points stand numbers of their own.
-BLOCKS = 14
+BLOCKS = 20
 GRID, POINTS_KEPT, STEPS_KEPT, WEIGHTS_KEPT, FIRST_ARM = 0, 1, 2, 3, 4
-LEFT, STEP_KEPT, LAST = 0, 1, 2  # of the first row: x_L, the first step, and how far the points reach
-A, B, ROWS, ENDED = BLOCKS * LANES, BLOCKS * LANES + 1, BLOCKS * LANES + 2, BLOCKS * LANES + 3  # of an arm's first row
-WIDE = BLOCKS * LANES + 8
+# Of the first row: x_L, points left and right of it, the first step, and how far the points reach.
+LEFT, TOO_DEEP, NOT_DEEP, STEP_KEPT, LAST = 0, 1, 2, 3, 4
+# Of an arm's first row: its shapes, how many blocks of points it has, whether its law ends within, parts of five depths.
+A, B, ROWS, ENDED, DEPTHS = (BLOCKS * LANES + place for place in range(5))
+UNKNOWN = -1.0  # in place of a number of blocks
+WIDE = BLOCKS * LANES + 16
 
 
 @jit
@@ -90,27 +95,56 @@ def height(x: float, a: float, b: float, middle: float) -> float:
 
 
 @jit
-def depth(x: float, a: F64, b: F64, middle: F64, skew: F64, parts: F64) -> float:
-    """About −log Π F_j(x): that of Gaussian laws with densities as high, moved by what the laws are skewed."""
-    for j in range(a.size):
-        root = math.sqrt(max(-2.0 * height(x, a[j], b[j], middle[j]), 0.0))
-        u = (root if x > middle[j] else -root) + skew[j]
-        _, below = bell_and_below(min(max(u, -FAR), FAR))
-        parts[j] = -log(below)
-    return parts.sum()
+def skewed_one(a: float, b: float) -> float:
+    """u such that F at the mode is about Φ(u); of shapes below 1 a bound, so that x_L is not too far right."""
+    return min(max((b - a) / (3.0 * math.sqrt(a) * math.sqrt(b) * math.sqrt(a + b)), -1 / 3), 4.0)
 
 
 @jit
-def left_of_all(a: F64, b: F64, middle: F64) -> tuple[float, float]:
-    """x_L, where the depth is between DEPTH and DEEPER, and a step from there over which it falls by 1.5 to 3.
+def skewed(a: F64, b: F64) -> F64:
+    """The same for all arms."""
+    found = np.empty(a.size)
+    for j in range(a.size):
+        found[j] = skewed_one(a[j], b[j])
+    return found
 
-    Of all numbers with such a depth x_L is the one that halving a range about zero meets first, and the step is a power
-    of two, so that they change rarely as arms learn.
+
+@jit
+def part_of_depth(x: float, a: float, b: float, middle: float, skew: float) -> float:
+    """About −log F(x): that of a Gaussian law with a density as high, moved by what the law is skewed."""
+    root = math.sqrt(max(-2.0 * height(x, a, b, middle), 0.0))
+    u = (root if x > middle else -root) + skew
+    _, below = bell_and_below(min(max(u, -FURTHEST), FURTHEST))
+    return -log(below)
+
+
+@jit
+def depth(x: float, a: F64, b: F64, middle: F64, skew: F64, parts: F64) -> float:
+    """About −log Π F_j(x)."""
+    for j in range(a.size):
+        parts[j] = part_of_depth(x, a[j], b[j], middle[j], skew[j])
+    total = 0.0
+    for j in range(a.size):  # in a loop of its own: the other one becomes vector code
+        total += parts[j]
+    return total
+
+
+@jit
+def fits(low: float, here: float, high: float, near: float, far: float) -> bool:
+    """Whether a grid has the depths that it must have at the points about x_L, and after its first step and four."""
+    return low > DEEPER and DEPTH <= here <= DEEPER and high < DEPTH and far < here - 3.0 <= near
+
+
+@jit
+def find_grid(a: F64, b: F64, grid: F64) -> None:
+    """Put x_L, two points about it, and the first step in ``grid``.
+
+    The depth at x_L is between DEPTH and DEEPER. Of all such numbers it is the one that halving a range about zero
+    meets first: it changes rarely as arms learn. It is so as long as the two points between which it was found are too
+    deep and not deep enough. The step is the largest power of four over which the depth falls by 3 at most.
     """
-    parts, reach = np.empty(a.size), NEAREST
-    skew = (b - a) / (3.0 * np.sqrt(a) * np.sqrt(b) * np.sqrt(a + b))  # F at the mode is about Φ(skew)
-    skew = np.minimum(np.maximum(skew, -1 / 3), 4.0)  # of shapes below 1 a bound, so that x_L is not too far right
-    while depth(-reach, a, b, middle, skew, parts) < DEPTH or depth(reach, a, b, middle, skew, parts) > DEEPER:
+    middle, skew, parts, reach = np.log(a / b), skewed(a, b), np.empty(a.size), NEAREST
+    while depth(-reach, a, b, middle, skew, parts) <= DEEPER or depth(reach, a, b, middle, skew, parts) >= DEPTH:
         reach *= 32.0
     low, high, x = -reach, reach, 0.0
     deep = depth(x, a, b, middle, skew, parts)
@@ -118,18 +152,46 @@ def left_of_all(a: F64, b: F64, middle: F64) -> tuple[float, float]:
         low, high = (x, high) if deep > DEEPER else (low, x)
         x = 0.5 * (low + high)
         deep = depth(x, a, b, middle, skew, parts)
-    y = high - low
-    while deep - depth(x + y, a, b, middle, skew, parts) < 1.5:
-        y *= 2.0
-    while deep - depth(x + y, a, b, middle, skew, parts) > 3.0:
-        y *= 0.5
-    return x, y
+    y = 4.0 ** math.floor(0.5 * math.log2(high - low))
+    while depth(x + y, a, b, middle, skew, parts) < deep - 3.0:
+        y *= 0.25
+    while depth(x + 4.0 * y, a, b, middle, skew, parts) >= deep - 3.0:
+        y *= 4.0
+    grid[LEFT], grid[TOO_DEEP], grid[NOT_DEEP], grid[STEP_KEPT] = x, low, high, y
+
+
+@jit
+def keep_depths(j: int, a: float, b: float, kept: F64) -> None:
+    """An arm's parts of the depths that `fits` asks for; its row is not yet known."""
+    skew = skewed_one(a, b)
+    row, grid, middle = kept[FIRST_ARM + 2 * j], kept[GRID], mode(a, b)
+    row[DEPTHS] = part_of_depth(grid[TOO_DEEP], a, b, middle, skew)
+    row[DEPTHS + 1] = part_of_depth(grid[LEFT], a, b, middle, skew)
+    row[DEPTHS + 2] = part_of_depth(grid[NOT_DEEP], a, b, middle, skew)
+    row[DEPTHS + 3] = part_of_depth(grid[LEFT] + grid[STEP_KEPT], a, b, middle, skew)
+    row[DEPTHS + 4] = part_of_depth(grid[LEFT] + 4.0 * grid[STEP_KEPT], a, b, middle, skew)
+    row[A], row[B], row[ROWS] = a, b, UNKNOWN
+
+
+@jit
+def grid_fits(a: F64, b: F64, kept: F64) -> bool:
+    """Whether the grid that is kept is the one of these shapes."""
+    if kept[GRID, STEP_KEPT] == 0.0:
+        return False
+    sums = np.zeros(5)
+    for j in range(a.size):
+        row = kept[FIRST_ARM + 2 * j]
+        if row[A] != a[j] or row[B] != b[j]:
+            keep_depths(j, a[j], b[j], kept)
+        for k in range(5):
+            sums[k] += row[DEPTHS + k]
+    return fits(sums[0], sums[1], sums[2], sums[3], sums[4])
 
 
 @jit
 def is_below(x: float, a: float, b: float, middle: float) -> bool:
     """Whether a law has ended at x: its distribution function is 1."""
-    return bool(x > middle and height(x, a, b, middle) <= -0.5 * FAR * FAR)
+    return bool(x > middle and height(x, a, b, middle) <= DEAD)
 
 
 @jit
@@ -248,14 +310,13 @@ def keep_row(j: int, a: float, b: float, kept: F64) -> None:
         F = step_on(kept[STEPS_KEPT, row], f, derivatives, F, below[row], ratio[row])
         blocks += 1
         ended = is_below(points[blocks * LANES - 1], a, b, middle)
-    below[A], below[B], below[ROWS], below[ENDED] = a, b, blocks, ended
+    below[ROWS], below[ENDED] = blocks, ended
 
 
 @jit
-def keep_grid(left: float, first: float, kept: F64) -> None:
-    """A new grid, of which no row is known yet."""
-    kept[:] = 0.0
-    kept[GRID, LEFT], kept[GRID, STEP_KEPT] = left, first
+def keep_grid(kept: F64) -> None:
+    """The points of a new grid."""
+    left, first = kept[GRID, LEFT], kept[GRID, STEP_KEPT]
     t, before = math.log(math.expm1(first / COARSEST)), 0.0
     y = np.empty(LANES)
     for block in range(BLOCKS):
@@ -319,13 +380,15 @@ def beyond(a: F64, b: F64, kept: F64, chance: F64) -> None:
 @jit
 def all_arms(a: F64, b: F64, chance: F64, kept: F64) -> None:
     """The probability of every arm to have the largest score, of shapes a and b; rows of other shapes are made anew."""
-    left, first = left_of_all(a, b, np.log(a / b))
-    if left != kept[GRID, LEFT] or first != kept[GRID, STEP_KEPT]:
-        keep_grid(left, first, kept)
+    if not grid_fits(a, b, kept):
+        find_grid(a, b, kept[GRID])
+        keep_grid(kept)
+        for j in range(a.size):
+            keep_depths(j, a[j], b[j], kept)
     blocks, finished = 0, True
     for j in range(a.size):
         row = kept[FIRST_ARM + 2 * j]
-        if row[A] != a[j] or row[B] != b[j]:
+        if row[ROWS] == UNKNOWN:
             keep_row(j, a[j], b[j], kept)
         blocks, finished = max(blocks, int(row[ROWS])), finished and row[ENDED] != 0.0
     chance[:] = 0.0
@@ -369,7 +432,8 @@ class Kept:
     def __call__(self, a: F64, b: F64, chance: F64) -> int:
         if self.kept.shape[0] != FIRST_ARM + 2 * a.size:
             self.kept = np.zeros((FIRST_ARM + 2 * a.size, WIDE))
-        return int(of_largest_kept(a, b, chance, self.kept))
+        found: int = (of_largest_kept.dispatcher or of_largest_kept.compiled)(a, b, chance, self.kept)
+        return found
 
 
 # One arm.
