@@ -217,11 +217,24 @@ def theorem3_known(gap: float, arms: int, horizon: ArrayLike) -> Values:
     >>> round(float(theorem3_known(0.5, 2, 100)), 1)
     37.8
     """
+    first, others = _first_phase(gap, arms, horizon), arms - 1
+    return first * others / (others + math.exp(gap)) + theorem3_second(gap, arms, horizon)
+
+
+def theorem3_second(gap: float, arms: int, horizon: ArrayLike) -> Values:
+    """The part of `theorem3_known` that belongs to the second phase: about (K−1) log(T/τ)/Δ².
+
+    >>> round(float(theorem3_second(1.0, 1_000, 1e12)))
+    13612
+    """
     (gap,) = _positive(gap=gap)
-    horizons, others = _horizons(horizon), check_count("arms", arms, least=2) - 1
-    first = np.minimum(np.ceil(theorem3_start(gap, arms, horizons)) - 1, horizons)
-    offset = others / gap**2
-    return first * others / (others + math.exp(gap)) + offset * np.log((horizons + 1 + offset) / (first + 1 + offset))
+    first, offset = _first_phase(gap, arms, horizon), (arms - 1) / gap**2
+    return offset * np.log((_horizons(horizon) + 1 + offset) / (first + 1 + offset))
+
+
+def _first_phase(gap: float, arms: int, horizon: ArrayLike) -> Values:
+    """The rounds before τ."""
+    return np.minimum(np.ceil(theorem3_start(gap, arms, horizon)) - 1, _horizons(horizon))
 
 
 def theorem3_repaired(gap: float, arms: int, horizon: ArrayLike) -> Values:
