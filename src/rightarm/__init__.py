@@ -4,12 +4,13 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from rightarm import moved, noise, propensity, theory
-from rightarm.estimators import Catoni, CatoniEstimator, Estimator, Mean
+from rightarm.estimators import Catoni, CatoniEstimator, Estimator, Mean, MedianOfMeans
 from rightarm.evaluation import Evaluation, Replay, evaluate, replay
 from rightarm.formula import Count, NonNegative, Positive, Probability
 from rightarm.live import Bandit, Decision
 from rightarm.logs import LogWriter, convert_log, read_log, read_table, to_obp, to_vw
 from rightarm.policies import (
+    APE2,
     EXP3,
     KLMS,
     KLUCB,
@@ -22,6 +23,7 @@ from rightarm.policies import (
     BoltzmannGumbel,
     EpsilonGreedy,
     EXP3PlusPlus,
+    EXP3PlusPlus2017,
     ExploreThenCommit,
     GaussianKLUCB,
     GaussianThompson,
@@ -32,11 +34,13 @@ from rightarm.policies import (
     Schedule,
     SoftMix,
     UCBImproved,
+    catoni_ucb,
     constant,
     decreasing,
     glie,
     inverse_log,
     inverse_sqrt,
+    median_ucb,
     policy,
     probabilities,
     schedule,
@@ -65,6 +69,7 @@ __version__ = "0.2.0.dev0"
 moved.install()
 
 __all__ = [
+    "APE2",
     "EXP3",
     "KLMS",
     "KLUCB",
@@ -85,6 +90,7 @@ __all__ = [
     "Decision",
     "Deterministic",
     "EXP3PlusPlus",
+    "EXP3PlusPlus2017",
     "EpsilonGreedy",
     "Estimator",
     "Evaluation",
@@ -97,6 +103,7 @@ __all__ = [
     "LogWriter",
     "Maillard",
     "Mean",
+    "MedianOfMeans",
     "NonNegative",
     "Pareto",
     "PerturbedMean",
@@ -114,6 +121,7 @@ __all__ = [
     "StudentT",
     "UCBImproved",
     "Uniform",
+    "catoni_ucb",
     "constant",
     "convert_log",
     "decreasing",
@@ -122,6 +130,7 @@ __all__ = [
     "inverse_log",
     "inverse_sqrt",
     "load",
+    "median_ucb",
     "noise",
     "policy",
     "probabilities",

@@ -169,7 +169,7 @@ def theorem2_stuck(sure: float, chance: float, horizon: int, rate: Callable[[Val
     The regret is at least (p − r)(T − 1) P. With η_t = c log t, P stays above 0 for ever if c r > 1.
 
     >>> float(round(theorem2_stuck(0.9, 0.95, 100_000, lambda t: 2 * np.log(t) + 0.01), 4))
-    0.0273
+    0.0282
     """
     chance, sure = check_number("chance", chance), check_number("sure", sure)
     if not 0 < sure < chance < 1:
@@ -195,8 +195,8 @@ def theorem3(gap: float, arms: int, horizon: ArrayLike) -> Values:
     R_T ≤ 16 e K log(T) / Δ² + 9 K / Δ², for rewards in [0, 1] and the smallest gap Δ (at most 1).
 
     The printed proof is broken: with η_t = log(tΔ²)/Δ its sum Σ e^{−η_tΔ/2} is about 2√T/Δ, not log(T+1)/Δ². And with
-    1,000 arms, of which one pays 1 always and the others 0, `theorem3_known` is above it at T = 10¹². `theorem3_repaired`
-    is a bound that the proof's steps do show, for twice the learning rate.
+    1,000 arms, of which one pays 1 always and the others 0, `theorem3_known` is above it at T = 10¹².
+    `theorem3_repaired` is a bound that the proof's steps do show, for twice the learning rate.
 
     >>> round(float(theorem3(0.5, 2, 1)), 3)
     72.0
@@ -225,7 +225,7 @@ def theorem3_second(gap: float, arms: int, horizon: ArrayLike) -> Values:
     """The part of `theorem3_known` that belongs to the second phase: about (K−1) log(T/τ)/Δ².
 
     >>> round(float(theorem3_second(1.0, 1_000, 1e12)))
-    13612
+    13617
     """
     (gap,) = _positive(gap=gap)
     first, offset = _first_phase(gap, arms, horizon), (arms - 1) / gap**2

@@ -371,10 +371,10 @@ STUDY = Study(
         "Where the best C² counts, it is chosen by half of the replications and judged by the other half.",
         "“Reasonably well” and “well”: below half the regret of a uniform choice. “Fail”: above "
         f"{FAILING:.0%} of it, each of the three variants at its best.",
-        f"“Comparable”: at most {COMPARABLE:g} times UCB’s regret. “Outperforming”: less than it. “Notably well”: at most "
-        f"{COMPARABLE:g} times its own regret at the best C².",
-        "Each with certainty, replication by replication (Student’s t, one-sided at 0.1%); if the contrary is certain it "
-        "fails, else nothing is told. The sentences are about T = 10⁶: shorter runs cannot tell.",
+        f"“Comparable”: at most {COMPARABLE:g} times UCB’s regret. “Outperforming”: less than it. “Notably well”: at "
+        f"most {COMPARABLE:g} times its own regret at the best C².",
+        "Each with certainty, replication by replication (Student’s t, one-sided at 0.1%); if the contrary is certain "
+        "it fails, else nothing is told. The sentences are about T = 10⁶: shorter runs cannot tell.",
         "A guarantee predicts something if its bound is below the largest regret there is, ΔT.",
     ),
     judge=judge,

@@ -89,10 +89,12 @@ class Finding:
 
     @property
     def line(self) -> str:
-        """One line: as printed first, if that is something else."""
-        first = [f"as printed it {_told(self.printed)}; corrected it {self.verdict}"] if self.printed else []
-        against = [f"{claim.verdict}: {_short(claim)}" for claim in self.claims if claim.verdict is not Verdict.HOLDS]
-        return "; ".join([f"{''.join(first) or self.verdict}: {self.margin}", *against])
+        """One line: as printed first, if that is something else; what fails is told, what is open is counted."""
+        first = f"as printed {_told(self.printed)}; corrected " if self.printed else ""
+        against = [f"fails: {_short(claim)}" for claim in self.claims if claim.verdict is Verdict.FAILS]
+        still = sum(claim.verdict is Verdict.OPEN for claim in self.claims)
+        open_ = [f"{still} of {len(self.claims)} statements cannot be told"] if still else []
+        return "; ".join([f"{first}{self.verdict}: {self.margin}", *against, *open_])
 
     def of_quick(self) -> Finding:
         """The same from a quick run, which cannot tell what speaks of long horizons."""

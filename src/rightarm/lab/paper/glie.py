@@ -55,9 +55,9 @@ STUDY = Study(
     setting="Theorem 2's problem: a coin with mean 1/2 + Δ against 1/2 always. Derived: T^{√(1−4Δ²)} up to logarithms, "
     "which make the measured power smaller, so that the claim is shown here for α of 0.1 and more.",
     criteria=(
-        "The power of T is the slope of log regret against log T in the last decade, with a 99% bootstrap interval over "
-        "replications. Regret is at least of order T^{1−α} if the interval lies above 1 − α for some Δ, and is not if it "
-        "lies below for all; it is sublinear if the interval lies below 1. A quick run cannot tell.",
+        "The power of T is the slope of log regret against log T in the last decade, with a 99% bootstrap interval "
+        "over replications. Regret is at least of order T^{1−α} if the interval lies above 1 − α for some Δ, and is "
+        "not if it lies below for all; it is sublinear if the interval lies below 1. A quick run cannot tell.",
     ),
     judge=judge,
 )

@@ -54,12 +54,12 @@ STUDY = Study(
     name="greedy",
     claim="Boltzmann exploration is no more effective than the simplest alternative, ε-greedy.",
     formula="β_t = c/10, c/log t, c/√t;  ε_t = c/10, min{1, cK/(Δ²t)}",
-    setting="Ten coins, two coins (gap 0.1), and Theorem 2's problem (gap 0.25). The decreasing ε is told the gap, as its "
-    "theorem wants it; Boltzmann exploration's schedules have none to be told.",
+    setting="Ten coins, two coins (gap 0.1), and Theorem 2's problem (gap 0.25). The decreasing ε is told the gap, as "
+    "its theorem wants it; Boltzmann exploration's schedules have none to be told.",
     criteria=(
-        "On each problem the best policy and parameter of each side is chosen by half of the replications; in the other "
-        "half ε-greedy must have less regret, replication by replication (Student’s t, one-sided at 0.1%). It fails if "
-        "Boltzmann exploration has less. A quick run cannot tell.",
+        "On each problem the best policy and parameter of each side is chosen by half of the replications; in the "
+        "other half ε-greedy must have less regret, replication by replication (Student’s t, one-sided at 0.1%). It "
+        "fails if Boltzmann exploration has less. A quick run cannot tell.",
     ),
     judge=judge,
 )

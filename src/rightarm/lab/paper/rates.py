@@ -114,11 +114,11 @@ def _why(name: str) -> str:
 
 STUDY = Study(
     name="rates",
-    claim="UCB's regret is of order √(KT log T) whatever the gaps, that of MOSS √(KT), that of UCB-Improved and Gaussian "
-    "Thompson sampling √(KT log K), and BGE's √(KT) log K. The paper calls BGE's guarantee an improvement on UCB's. "
-    "With the constants it is one only where 100 log K < 4√(2 log T): for two arms beyond T = 10^{65}.",
+    claim="UCB's regret is of order √(KT log T) whatever the gaps, that of MOSS √(KT), that of UCB-Improved and "
+    "Gaussian Thompson sampling √(KT log K), and BGE's √(KT) log K. The paper calls BGE's guarantee an improvement on "
+    "UCB's. With the constants it is one only where 100 log K < 4√(2 log T): for two arms beyond T = 10^{65}.",
     formula="R_T = O(√(KT log T)), O(√(KT)), O(√(KT log K)), O(√(KT) log K)",
-    setting="Bernoulli rewards, K = 10 arms, the best better than all others by a gap of 1 to 9 times σ√(K/T), σ = 1/2.",
+    setting="Bernoulli rewards, K = 10 arms, the best better than the rest by a gap of 1 to 9 times σ√(K/T), σ = 1/2.",
     criteria=(
         BOUNDED,
         TELLING,

@@ -35,8 +35,7 @@ def exceeded() -> Claim:
     least, bound = float(theorem3_known(*MANY)), float(theorem3(*MANY))
     gap, arms, horizon = MANY
     return Claim(
-        f"suboptimal pulls below the bound with {arms:,} arms, one paying {gap:g} always and the others 0, T = 10^"
-        f"{{{math.log10(horizon):.0f}}}",
+        f"pulls below the bound with {arms:,} arms, one paying {gap:g} always and the others 0, T = {horizon:,}",
         decided(least <= bound, least > bound),
         f"computed, not simulated: at least {least:,.0f}, of which the second phase has "
         f"{float(theorem3_second(*MANY)):,.0f}; the bound is {bound:,.0f}",
@@ -90,19 +89,19 @@ STUDY = Study(
     claim="Boltzmann exploration with learning rate 1 for a logarithmic number of rounds τ and log(tΔ²)/Δ from then on "
     "has logarithmic regret; but the schedule must know the gap Δ and the horizon T. The printed proof is broken: "
     "e^{−η_tΔ/2} ≤ 1/(tΔ²) needs twice this learning rate, and the last display drops K log(T+1)/Δ². The printed "
-    "constant is not right either: with very many arms and a long horizon the second phase alone exceeds what the bound "
-    "leaves it. With few arms the estimates are so good by then that the second phase is cheap.",
+    "constant is not right either: with very many arms and a long horizon the second phase alone exceeds what the "
+    "bound leaves it. With few arms the estimates are so good by then that the second phase is cheap.",
     formula="R_T ≤ 16 e K log(T) / Δ² + 9 K / Δ²,  τ = 16 e K log(T) / Δ²",
     setting="Bernoulli arms, the best with mean 0.75, the others with 0.75 − Δ, Δ = 0.5: a gap so large that the "
-    "second phase begins in time (K = 5: τ = 10,015 for T = 10⁵ and 14,021 for T = 10⁷). The proof bounds the number of "
-    "suboptimal pulls, which is what is compared; those of the second phase are judged by themselves, because the first "
-    "is nearly all of it.",
+    "second phase begins in time (K = 5: τ = 10,015 for T = 10⁵ and 14,021 for T = 10⁷). The proof bounds the number "
+    "of suboptimal pulls, which is what is compared; those of the second phase are judged by themselves, because the "
+    "first is nearly all of it.",
     criteria=(
         BOUNDED,
         "The second phase may cost 9K/Δ², what the bound has beyond τ.",
         GROWTH,
-        "As printed, the bound must hold for every K and T, also where no simulation reaches: there the exact regret of "
-        "rewards without noise is computed.",
+        "As printed, the bound must hold for every K and T, also where no simulation reaches: there the exact regret "
+        "of rewards without noise is computed.",
     ),
     judge=judge,
 )

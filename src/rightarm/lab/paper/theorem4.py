@@ -58,7 +58,7 @@ def judge_bounds(
         + [claim for claim in growth if claim.statement.partition(":")[0] in spoken],
         remarks=[claim for claim in growth if claim.statement.partition(":")[0] not in spoken],
         left_out=[
-            f"{curve.label}: the bound is {bound[-1]:.2g} at the longest T, and no regret exceeds {gap * curve.x[-1]:,.0f}"
+            f"{curve.label}: the bound is {bound[-1]:.2g} at the end, no regret exceeds {gap * curve.x[-1]:,.0f}"
             for curve, bound in pairs
             if curve.label not in spoken
         ],

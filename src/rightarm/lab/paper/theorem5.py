@@ -29,7 +29,7 @@ def constants(curves: dict[int, Curve]) -> list[Curve]:
 
 
 def reached(label: str, tried: list[Curve]) -> Claim:
-    """At every T one of the problems tried reaches ½: the one that does best in half of the replications, in the rest."""
+    """At every T one of the problems reaches ½: that which does best in half of the replications, in the others."""
     verdicts, least = [], np.inf
     for point in range(tried[0].x.size):
         pairs = [halves(curve.samples[:, point]) for curve in tried]
@@ -82,11 +82,11 @@ STUDY = Study(
     "has a regret of at least ½ √(KT) log K.",
     formula="R_T ≥ ½ √(KT) log K",
     setting="The best arm pays Δ always, the others 0, with the proof's Δ = √(K/T) log K, and with twice as much. The "
-    "printed proof drops the factors P[Z < 0] and P[A] in its last display, so that it does not show the constant ½; and "
-    "its 0.83 is 1 − exp(−e^γ (K−1)/K), which is 0.59 at K = 2. T begins at K log²K, or 100.",
+    "printed proof drops the factors P[Z < 0] and P[A] in its last display, so that it does not show the constant ½; "
+    "and its 0.83 is 1 − exp(−e^γ (K−1)/K), which is 0.59 at K = 2. T begins at K log²K, or 100.",
     criteria=(
         BOUNDED,
-        "“Some problem” is the better of two at each T, chosen by half of the replications and judged by the other half.",
+        "“Some problem” is the better of two at each T, chosen by half of the replications, judged by the others.",
     ),
     judge=judge,
 )

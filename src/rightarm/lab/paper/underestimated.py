@@ -72,16 +72,16 @@ def judge(results: Loaded) -> Finding:
 
 STUDY = Study(
     name="underestimated",
-    claim="“Unlike any other algorithm that we are aware of”, BGE keeps a meaningful bound when σ is underestimated, at the "
-    "price of e^{σ²/2C²}. (Algorithms that are told no σ, such as ε-greedy with decreasing ε, keep theirs as well.)",
+    claim="“Unlike any other algorithm that we are aware of”, BGE keeps a meaningful bound when σ is underestimated, "
+    "at the price of e^{σ²/2C²}. (Algorithms that are told no σ, such as ε-greedy with decreasing ε, keep theirs too.)",
     formula="BGE with C = σ/part,  UCB with C = √2 σ/part",
     setting="Gaussian rewards, σ = 1, five arms, gaps 1/2. UCB's bonus is √(2σ² log t / N) with the σ that is assumed; "
     "with too small a σ no bound of order log T is known for it, and its regret grows by a power of T.",
     criteria=(
         BOUNDED,
         TELLING,
-        "BGE's regret grows more slowly than UCB's if the 99% bootstrap intervals of their powers of T in the last decade "
-        "are apart in this order; the reverse fails. A quick run cannot tell.",
+        "BGE's regret grows more slowly than UCB's if the 99% bootstrap intervals of their powers of T in the last "
+        "decade are apart in this order; the reverse fails. A quick run cannot tell.",
     ),
     judge=judge,
 )

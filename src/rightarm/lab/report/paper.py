@@ -14,11 +14,11 @@ from rightarm.simulation.result import versions
 
 PAPER = "https://arxiv.org/abs/1705.10257"
 READING = (
-    "Curves are means with 95% confidence bands, dotted lines are computed. A verdict is one of three: holds, fails, or "
-    "cannot tell; what decides it stands before the numbers. “Holds” means that what was simulated agrees with the "
-    "claim with certainty; it proves nothing about other problems. Where the paper’s statement is wrong as printed, that "
-    "is said first, and the verdict below it is on the corrected statement. A measured value equals an exact one if "
-    f"they differ by less than {AGREES:g} standard errors. Growth is looked for in the later part of a curve "
+    "Curves are means with 95% confidence bands, dotted lines are computed. A verdict is one of three: holds, fails, "
+    "or cannot tell; what decides it stands before the numbers. “Holds” means that what was simulated agrees with the "
+    "claim with certainty; it proves nothing about other problems. Where the paper’s statement is wrong as printed, "
+    "that is said first, and the verdict below it is on the corrected statement. A measured value equals an exact one "
+    f"if they differ by less than {AGREES:g} standard errors. Growth is looked for in the later part of a curve "
     f"({LATER:.0%} of its logarithmic range)."
 )
 
