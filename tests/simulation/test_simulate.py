@@ -53,7 +53,7 @@ MIX = [
 
 
 def run_mix(**changes: Any) -> ra.Result:
-    return ra.simulate(MIX, PROBLEMS["restless"].problem, **{"horizon": 700, "replications": 50, "seed": 3} | changes)
+    return ra.simulate(MIX, PROBLEMS["settled"].problem, **{"horizon": 700, "replications": 50, "seed": 3} | changes)
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +91,7 @@ def test_a_shorter_horizon_is_the_beginning(reference: ra.Result) -> None:
 
 def test_a_policy_does_not_depend_on_its_company(reference: ra.Result) -> None:
     for index, policy in enumerate(MIX):
-        alone = ra.simulate(policy, PROBLEMS["restless"].problem, horizon=700, replications=50, seed=3)
+        alone = ra.simulate(policy, PROBLEMS["settled"].problem, horizon=700, replications=50, seed=3)
         np.testing.assert_array_equal(alone.regret[0], reference.regret[index])
         np.testing.assert_array_equal(alone.pulls[0], reference.pulls[index])
 
@@ -110,7 +110,7 @@ def test_slices_change_nothing(policy: ra.Policy, cuts: set[int]) -> None:
     """A run that stops anywhere and goes on is the run that did not stop."""
 
     def after(*ends: int) -> Run:
-        problem, checkpoints = PROBLEMS["restless"].problem, np.array([10, 350, 700])
+        problem, checkpoints = PROBLEMS["settled"].problem, np.array([10, 350, 700])
         run = Run(policy, problem, Start((0,) * 3, (0.0,) * 3), 3, 0, 32, checkpoints)
         for end in ends:
             run.advance(end)

@@ -24,7 +24,7 @@ def catoni_ucb(u: float, horizon: int) -> Policy:
     √(4v log(t²)/N) for the variance v, and an estimate that is centred.
 
     >>> catoni_ucb(u=1.0, horizon=1_000)
-    UCB(C=2.0, estimator=Catoni(C=0.19023945863181583))
+    UCB(C=2.0, estimator=Catoni(C=0.1902398665508126))
     """
     u = check_number("u", u, rule_of(Positive))
     made: Policy = UCB(C=2 * math.sqrt(u), estimator=Catoni(C=math.sqrt(u / (4 * _log(horizon)))))
@@ -71,9 +71,9 @@ def APE2(pulls, total, z, *, p: Order, c: Positive):
     I = arg max_i { μ̂_i + c / N_i^{1−1/p} · Z_i },  ψ_p(x) = sign(x) log(1 + |x| + b_p |x|^p)
 
     With p = 2 noise and ψ are those of Boltzmann–Gumbel exploration with Catoni's estimator, location 0. A reward is
-    cut down by the n at which it came, μ̂ = Σ_n c n^{1/p} ψ_p(X_n / (c n^{1/p})) / N; the printed estimator does so with
-    N for all anew, which costs O(N). Lee, Yang, Lim, Oh: Optimal Algorithms for Stochastic Multi-Armed Bandits with Heavy
-    Tailed Rewards, NeurIPS 2020.
+    cut down by the n at which it came, μ̂ = Σ_n c n^{1/p} ψ_p(X_n / (c n^{1/p})) / N; the printed estimator does so
+    with N for all anew, which costs O(N). Lee, Yang, Lim, Oh: Optimal Algorithms for Stochastic Multi-Armed Bandits
+    with Heavy Tailed Rewards, NeurIPS 2020.
 
     >>> import rightarm as ra
     >>> state = dict(round=5, pulls=[1, 16], means=[0.0, 0.0], memory={"total": [0.2, 8.0]})

@@ -182,5 +182,6 @@ BOUNDED = (
 )
 GROWTH = (
     "Growth is no faster than a law if a law as slow fits (Hotelling’s test over the replications, p ≥ 1%) and all "
-    "faster ones of log T, log² T, √T and T are rejected; the reverse fails; a quick run cannot tell."
+    "faster ones of log T, log² T, √T and T are rejected; log² T, which includes log T, counts only where log T is "
+    "rejected. The reverse fails; a quick run cannot tell."
 )

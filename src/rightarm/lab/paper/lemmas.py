@@ -25,7 +25,7 @@ LEMMAS = ("Lemma 2", "Lemma 3", "Lemma 1")
 
 def rewards(problem: Problem, arm: I64, random: np.random.Generator) -> F64:
     """What the pulled arms pay, one for each replication."""
-    draws = {"u": random.random, "v": random.random, "w": random.standard_normal}
+    draws: dict[str, Any] = {"u": random.random, "v": random.random, "w": random.standard_normal}
     noise: dict[str, Any] = {name: draw(arm.size) for name, draw in draws.items() if name in problem.inputs}
     return np.broadcast_to(np.asarray(problem.evaluate({"arm": arm, **noise}), dtype=float), arm.shape)
 

@@ -80,7 +80,7 @@ def judge(results: Loaded) -> Finding:
     cells = {named(cell): cell for cell in results if named(cell) != named(printed)}
     curves = {name: cell.curve(name) for name, cell in cells.items()}
     threshold = printed.curve(named(printed))
-    bounds = {name: bound(cell, curves[name].x) for name, cell in cells.items()}
+    bounds = {name: bound(cell, np.asarray(curves[name].x, dtype=float)) for name, cell in cells.items()}
     shares = {name: stuck(cell) for name, cell in cells.items()}
     claims = [above(f"{name}: regret above the bound", curve, bounds[name]) for name, curve in curves.items()]
     claims += [linear(curve, f"{name}: linear growth") for name, curve in curves.items()]
