@@ -71,7 +71,7 @@ def test_the_page_is_whole(undisturbed: Path) -> None:
     assert len(page.figures) >= 2 * len(STUDIES)
     for figure in page.figures:
         go.Figure(figure)  # plotly knows every property
-    assert words.count("Growth curve law fit p") == 4
+    assert words.count("Growth curve") == 4
     assert words.count("As the paper prints it:") == 3
     assert "rightarm reproduce all --quick --replications 16" in words
     assert re.search(r"numpy \d", words)

@@ -18,8 +18,9 @@ READING = (
     "or cannot tell; what decides it stands before the numbers. “Holds” means that what was simulated agrees with the "
     "claim with certainty; it proves nothing about other problems. Where the paper’s statement is wrong as printed, "
     "that is said first, and the verdict below it is on the corrected statement. A measured value equals an exact one "
-    f"if they differ by less than {AGREES:g} standard errors. Growth is looked for in the later part of a curve "
-    f"({LATER:.0%} of its logarithmic range)."
+    f"if they differ by less than {AGREES:g} standard errors. Student’s t does not see what happens in fewer "
+    "runs than were played, such as a policy that gets stuck once in a thousand. Growth is looked for in the later "
+    f"part of a curve ({LATER:.0%} of its logarithmic range)."
 )
 
 
