@@ -157,7 +157,7 @@ def theorem2(gap: float, horizon: ArrayLike, c: float) -> Values:
     if not 0 < gap < 0.5:
         raise ValueError(f"gap must be between 0 and 1/2, got {gap}")
     start = theorem2_start(c)
-    return gap * np.maximum(_horizons(horizon) - start, 0) * (0.5 - gap) ** start / 2
+    return np.asarray(gap * np.maximum(_horizons(horizon) - start, 0) * (0.5 - gap) ** start / 2)
 
 
 def theorem2_stuck(sure: float, chance: float, horizon: int, rate: Callable[[Values], ArrayLike]) -> float:
@@ -229,12 +229,12 @@ def theorem3_second(gap: float, arms: int, horizon: ArrayLike) -> Values:
     """
     (gap,) = _positive(gap=gap)
     first, offset = _first_phase(gap, arms, horizon), (arms - 1) / gap**2
-    return offset * np.log((_horizons(horizon) + 1 + offset) / (first + 1 + offset))
+    return np.asarray(offset * np.log((_horizons(horizon) + 1 + offset) / (first + 1 + offset)))
 
 
 def _first_phase(gap: float, arms: int, horizon: ArrayLike) -> Values:
     """The rounds before τ."""
-    return np.minimum(np.ceil(theorem3_start(gap, arms, horizon)) - 1, _horizons(horizon))
+    return np.asarray(np.minimum(np.ceil(theorem3_start(gap, arms, horizon)) - 1, _horizons(horizon)))
 
 
 def theorem3_repaired(gap: float, arms: int, horizon: ArrayLike) -> Values:
@@ -371,7 +371,7 @@ def ucb1(gaps: ArrayLike, horizon: ArrayLike) -> Values:
     18.145
     """
     delta = _gaps(gaps)
-    return np.sum(8 / delta) * np.log(_horizons(horizon)) + (1 + math.pi**2 / 3) * delta.sum()
+    return np.asarray(np.sum(8 / delta) * np.log(_horizons(horizon)) + (1 + math.pi**2 / 3) * delta.sum())
 
 
 def ucb1_free(arms: int, horizon: ArrayLike, gaps: ArrayLike) -> Values:

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rightarm as ra
-from cases import POLICIES, PROBLEMS, cautious, thompson
+from cases import POLICIES, PROBLEMS, cautious, restless, thompson
 from naive import I64
 from rightarm.simulation.engine import Run, Start
 from rightarm.simulation.jobs import Job, available_cores, lanes_for, play_jobs
@@ -574,3 +574,15 @@ def test_several_problems_at_once_are_each_as_alone() -> None:
 def test_wrong_lists_of_problems(problems: Any, said: str) -> None:
     with pytest.raises((TypeError, ValueError), match=said):
         ra.simulate(ra.UCB1(), problems, horizon=10)
+
+
+def test_a_problem_whose_means_change_is_refused() -> None:
+    """Two arms that swap at half time: regret against fixed means would be 0 for every policy."""
+    problem, message = (
+        restless([0.1, 0.2]),
+        "restless asks for t: its means change, and regret is against fixed ones, got",
+    )
+    drawn = ra.RandomProblem(restless, level=ra.Uniform(low=[0.0, 0.0], high=1.0))
+    for asked in (problem, [problem], {"a": problem}, drawn):
+        with pytest.raises(ValueError, match=message):
+            ra.simulate(ra.UCB(C=0.5), asked, horizon=10)

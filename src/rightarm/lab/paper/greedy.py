@@ -29,7 +29,7 @@ def unseen(cell: CellResult) -> float:
     Only on Theorem 2's problem, and for Boltzmann exploration: so rare an event may be missed, and costs ΔT.
     """
     temperature = cell.policy.values.get("temperature")
-    if temperature is None or cell.problem.family is not TwoValues or (halves(cell.pulls[:, 0])[1] == 1).any():
+    if temperature is None or cell.problem.family is not TwoValues or (cell.pulls[1::2, 0] == 1).any():
         return 0.0
     sure, chance = sure_and_chance(cell)
     share = theorem2_stuck(sure, chance, cell.horizon, lambda t: 1 / temperature.evaluate({"t": t}))
