@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rightarm.estimators import psi
+from rightarm.extras import needed_for
 from rightarm.lab.paper.evidence import all_of, decided, is_below
 from rightarm.lab.paper.finding import BOUNDED, Claim, Finding, Study, Table, panel
 from rightarm.lab.paper.lemmas import rewards
@@ -49,7 +50,8 @@ def sampled(problem: Problem, C: float, n: int, replications: int, seed: int) ->
 
 def expectation(problem: Problem, function: Callable[[float], float]) -> float:
     """E f(X) of the first arm's reward by quadrature, for the laws of this study."""
-    from scipy import integrate, stats
+    with needed_for("reproduce catoni"):
+        from scipy import integrate, stats
 
     values = {name: float(value[0]) for name, value in problem.values.items()}
     if problem.family is Bernoulli:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rightarm.extras import needed_for
 from rightarm.simulation.statistics import Curve, mean_and_error
 from rightarm.types import F64
 
@@ -67,7 +68,8 @@ def threshold(replications: int, comparisons: int = 1) -> float:
     >>> round(threshold(1_000_000), 2), round(threshold(16), 2), round(threshold(16, comparisons=10), 2)
     (3.09, 3.73, 4.88)
     """
-    from scipy.special import stdtrit
+    with needed_for("a verdict"):
+        from scipy.special import stdtrit
 
     return float(-stdtrit(replications - 1, LEVEL / comparisons)) if replications > 1 else math.inf
 

@@ -35,7 +35,11 @@ def judge(results: Loaded) -> Finding:
         ],
         panels=[
             panel("Regret", list(curves.values())),
-            panel("Regret over its derived power of T", [c.over(c.x ** glie_exponent(g)) for g, c in curves.items()]),
+            panel(
+                "Regret over its derived power of T",
+                [c.over(c.x ** glie_exponent(g)) for g, c in curves.items()],
+                y="regret over T to that power",
+            ),
         ],
         tables=[
             Table(

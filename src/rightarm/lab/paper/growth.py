@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rightarm.extras import needed_for
 from rightarm.lab.paper.evidence import Verdict, decided
 from rightarm.simulation.statistics import Curve, mean_and_error
 from rightarm.types import F64
@@ -123,7 +124,8 @@ def chance_of_zero(samples: F64, scale: float) -> float:
 
     NaN if there are too few replications. Differences below 1e-9 of ``scale`` are rounding.
     """
-    from scipy.special import fdtrc
+    with needed_for("a verdict"):
+        from scipy.special import fdtrc
 
     count, size = samples.shape
     if count <= size + 1:
