@@ -139,7 +139,7 @@ def adds_up(own: Measured) -> Claim:
 
 
 def _row(own: Measured) -> list[str]:
-    terms = [f"{term.mean():.1f} ({bound:.0f})" for term, bound in zip(own.terms, own.bounds, strict=True)]
+    terms = [f"{term.mean():.3g} ({bound:.0f})" for term, bound in zip(own.terms, own.bounds, strict=True)]
     sums = [mean_and_error(own.terms.sum(axis=0) + 1), mean_and_error(own.pulls)]
     return [own.named, *terms, *(f"{mean:.1f} ({error:.1f})" for mean, error in sums)]
 

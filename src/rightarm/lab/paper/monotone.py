@@ -64,7 +64,7 @@ def judge(results: Loaded) -> Finding:
 STUDY = Study(
     name="monotone",
     claim="Boltzmann exploration with any monotone learning rate is suboptimal: below log(tΔ²)/Δ it pulls the worse "
-    "arm too often (Proposition 1), above 2 log t it may get stuck (Theorem 2),"
+    "arm too often (Proposition 1), above 2 log t it may get stuck (Theorem 2), "
     "and for gaps below 1/2 no rate escapes both.",
     formula="log(tΔ²)/Δ ≤ η_t ≤ 2 log t is empty for Δ < 1/2 and large t",
     setting="Theorem 2's problem, a coin with mean 1/2 + Δ against 1/2 always, over Δ; learning rates c log t, "
