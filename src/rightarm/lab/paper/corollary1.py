@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from rightarm.lab.paper.evidence import halves, is_below, power
-from rightarm.lab.paper.finding import BOUNDED, Claim, Finding, Study, Table, panel
+from rightarm.lab.paper.evidence import is_below, power
+from rightarm.lab.paper.finding import BOUNDED, Claim, Finding, Study, Table, panel, worst_by_halves
 from rightarm.lab.results import CellResult, Loaded
 from rightarm.simulation.panels import Line
 from rightarm.simulation.statistics import Curve
@@ -40,17 +40,6 @@ def below_all(statement: str, cells: list[CellResult], bounds: list[float]) -> C
     return Claim(statement, is_below(over, 1.0), text + f"T = {worst.horizon:,}, K = {worst.problem.arms}")
 
 
-def worst_curve(cells: list[CellResult]) -> Curve:
-    """For every T the gap with the largest regret in half of the replications: the regret of the other half."""
-    ends = []
-    for T in sorted({cell.horizon for cell in cells}):
-        pairs = [halves(cell.regret[:, -1]) for cell in cells if cell.horizon == T]
-        ends.append((T, max(pairs, key=lambda pair: float(pair[0].mean()))[1]))
-    return Curve.of(
-        f"K = {cells[0].problem.arms}", np.array([float(T) for T, _ in ends]), np.stack([e for _, e in ends], axis=1)
-    )
-
-
 def by_gap(cells: list[CellResult]) -> Curve:
     """Regret at the longest T against the gap, in units of σ √(KT) log K."""
     T = max(cell.horizon for cell in cells)
@@ -65,7 +54,7 @@ def judge(results: Loaded) -> Finding:
     arms = sorted({cell.problem.arms for cell in results.where(problem="gap")})
     groups = [[cell for cell in results.where(problem="gap") if cell.problem.arms == K] for K in arms]
     far, heavy = results.where(problem="far"), results.where(problem="heavy")
-    curves = [worst_curve(cells) for cells in groups]
+    curves = [worst_by_halves(f"K = {cells[0].problem.arms}", cells) for cells in groups]
     constants = [c.over([_unit(K, T, scale(g[0])) for T in c.x]) for K, c, g in zip(arms, curves, groups, strict=True)]
     grown = {curve.label: power(curve, decades=2) for curve in curves if curve.x[-1] >= 99 * curve.x[0]}
     everything = list(results)

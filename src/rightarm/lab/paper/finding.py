@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from rightarm.lab.experiment import Experiment, read_experiment
-from rightarm.lab.paper.evidence import Verdict, all_of, is_below
+from rightarm.lab.paper.evidence import Verdict, all_of, halves, is_below
 from rightarm.lab.paper.growth import Fit
-from rightarm.lab.results import Loaded
+from rightarm.lab.results import CellResult, Loaded
 from rightarm.simulation.panels import Line, Panel, Style
 from rightarm.simulation.statistics import Curve
 from rightarm.types import F64
@@ -174,6 +174,15 @@ def above(statement: str, curve: Curve, bound: F64, x: str = "T") -> Claim:
     where = f"{x} = {curve.x[ratio.argmin()]:,.10g}"
     text = f"measured / bound at least {ratio.min():.3g}, at {where}"
     return Claim(statement, is_below(-curve.samples, -bound), text)
+
+
+def worst_by_halves(label: str, cells: Sequence[CellResult]) -> Curve:
+    """For every T the cell with the largest regret in half of the replications: the regret of the other half."""
+    ends = {}
+    for T in sorted({cell.horizon for cell in cells}):
+        pairs = [halves(cell.regret[:, -1]) for cell in cells if cell.horizon == T]
+        ends[float(T)] = max(pairs, key=lambda pair: float(pair[0].mean()))[1]
+    return Curve.of(label, np.array(list(ends)), np.stack(list(ends.values()), axis=1))
 
 
 BOUNDED = (

@@ -6,11 +6,10 @@ import math
 
 import numpy as np
 
-from rightarm.lab.paper.evidence import halves, is_below, is_less, power
-from rightarm.lab.paper.finding import BOUNDED, Claim, Finding, Study, Table, panel
+from rightarm.lab.paper.evidence import is_below, is_less, power
+from rightarm.lab.paper.finding import BOUNDED, Claim, Finding, Study, Table, panel, worst_by_halves
 from rightarm.lab.paper.theorem4 import TELLING
 from rightarm.lab.results import CellResult, Loaded
-from rightarm.simulation.statistics import Curve
 from rightarm.theory import corollary1, moss, order, theorem4, ucb1, ucb1_free, ucb_improved
 
 ORDERS = {
@@ -36,20 +35,11 @@ def bound(cell: CellResult) -> float:
     return float(bounds.get(str(cell.value("policy")), lambda: math.inf)())
 
 
-def worst(cells: list[CellResult], label: str) -> Curve:
-    """For every T the gap with the largest regret in half of the replications: the regret of the other half."""
-    ends = {}
-    for T in sorted({cell.horizon for cell in cells}):
-        pairs = [halves(cell.regret[:, -1]) for cell in cells if cell.horizon == T]
-        ends[float(T)] = max(pairs, key=lambda pair: float(pair[0].mean()))[1]
-    return Curve.of(label, np.array(list(ends)), np.stack(list(ends.values()), axis=1))
-
-
 def judge(results: Loaded) -> Finding:
     """Every policy lies below its bounds, and its worst regret does not outgrow its order."""
     K = results[0].problem.arms
     own = {name: results.where(policy=name) for name in ORDERS}
-    curves = {name: worst(cells, name) for name, cells in own.items()}
+    curves = {name: worst_by_halves(name, cells) for name, cells in own.items()}
     telling = {
         name: [cell for cell in cells if bound(cell) < cell.problem.gaps.max() * cell.horizon]
         for name, cells in own.items()
