@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -50,34 +51,59 @@ def sampled(problem: Problem, C: float, n: int, replications: int, seed: int) ->
 
 def expectation(problem: Problem, function: Callable[[float], float]) -> float:
     """E f(X) of the first arm's reward by quadrature, for the laws of this study."""
-    with needed_for("reproduce catoni"):
-        from scipy import integrate, stats
-
     values = {name: float(value[0]) for name, value in problem.values.items()}
-    if problem.family is Bernoulli:
-        return values["mean"] * function(1.0) + (1 - values["mean"]) * function(0.0)
-    if problem.family is StudentT:
-        law = stats.t(values["df"], loc=values["mean"], scale=values["scale"])
-        parts = [(-math.inf, values["mean"]), (values["mean"], math.inf)]
-        return math.fsum(integrate.quad(lambda x: function(x) * law.pdf(x), *part, limit=500)[0] for part in parts)
-    laws = {
-        Pareto: lambda: stats.pareto(values["alpha"], scale=values["scale"]),
-        LogNormal: lambda: stats.lognorm(values["sigma"], scale=math.exp(values["mu"])),
-    }
-    law = laws[problem.family]()  # of positive values, integrated over their logarithms: the tail of Pareto's is long
-    low = math.log(values["scale"]) if problem.family is Pareto else -40.0
-    edges = [low, low + 5.0, low + 40.0, 350.0]
-    return math.fsum(
-        integrate.quad(lambda s: function(math.exp(s)) * law.pdf(math.exp(s)) * math.exp(s), *part, limit=500)[0]
-        for part in itertools.pairwise(edges)
-    )
+    return LAWS[problem.family](function, **values)
+
+
+def _integral(function: Callable[[float], float], *edges: float) -> float:
+    with needed_for("reproduce catoni"):
+        from scipy.integrate import quad
+    return math.fsum(quad(function, *part, limit=500)[0] for part in itertools.pairwise(edges))
+
+
+def _coin(f: Callable[[float], float], mean: float) -> float:
+    return mean * f(1.0) + (1 - mean) * f(0.0)
+
+
+def _pareto(f: Callable[[float], float], alpha: float, scale: float) -> float:
+    """Over s = log(x/scale), which is exponential: the tail is too long for an integral over x."""
+    return _integral(lambda s: f(scale * math.exp(s)) * alpha * math.exp(-alpha * s), 0.0, 5.0, 40.0, 350.0)
+
+
+def _log_normal(f: Callable[[float], float], mu: float, sigma: float) -> float:
+    def density(y: float) -> float:
+        return math.exp(-(y**2) / 2) / math.sqrt(2 * math.pi)
+
+    return _integral(lambda y: f(math.exp(mu + sigma * y)) * density(y), -12.0, 0.0, 2 * sigma + 12.0)
+
+
+def _student(f: Callable[[float], float], mean: float, df: float, scale: float) -> float:
+    factor = math.exp(math.lgamma((df + 1) / 2) - math.lgamma(df / 2)) / math.sqrt(df * math.pi)
+
+    def density(y: float) -> float:
+        return factor * (1 + y**2 / df) ** (-(df + 1) / 2)
+
+    return _integral(lambda y: f(mean + scale * y) * density(y), -math.inf, 0.0, math.inf)
+
+
+LAWS: dict[Any, Callable[..., float]] = {
+    Bernoulli: _coin,
+    Pareto: _pareto,
+    LogNormal: _log_normal,
+    StudentT: _student,
+}
 
 
 def exact(problem: Problem, C: float, n: int, sign: int) -> float:
     """E exp(±(μ − μ̂)/β): rewards are independent, so it is e^{±μ/β} times the n-th power of E exp(∓ψ(X/(βn)))."""
     beta = C / math.sqrt(n)
-    one = expectation(problem, lambda x: math.exp(-sign * float(psi(x / (beta * n)))))
-    return math.exp(sign * float(problem.means[0]) / beta + n * math.log(one))
+
+    def one(reward: float) -> float:
+        x = reward / (beta * n)
+        growth = 1 + abs(x) + x**2 / 2  # e^{|ψ(x)|}
+        return growth if sign * x < 0 else 1 / growth
+
+    return math.exp(sign * float(problem.means[0]) / beta + n * math.log(expectation(problem, one)))
 
 
 def measure(results: Loaded) -> list[Moments]:
