@@ -81,7 +81,7 @@ def _student(f: Callable[[float], float], mean: float, df: float, scale: float) 
     factor = math.exp(math.lgamma((df + 1) / 2) - math.lgamma(df / 2)) / math.sqrt(df * math.pi)
 
     def density(y: float) -> float:
-        return factor * (1 + y**2 / df) ** (-(df + 1) / 2)
+        return factor * math.exp(-(df + 1) / 2 * math.log1p(y**2 / df))
 
     return _integral(lambda y: f(mean + scale * y) * density(y), -math.inf, 0.0, math.inf)
 
