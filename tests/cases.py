@@ -110,6 +110,12 @@ def restless(t, pulls, arm, u, w, *, level: float, spread: float = 0.3):  # type
     return level + spread * (u - 0.5) + spread * w + np.sin(t) / 10 + arm / (10 + pulls)
 
 
+@ra.problem(mean=lambda level, spread: level)
+def settled(pulls, arm, u, w, *, level: float, spread: float = 0.3):  # type: ignore[no-untyped-def]
+    """A reward that asks for everything but the round, so that regret can be reported."""
+    return level + spread * (u - 0.5) + spread * w + arm / (10 + pulls)
+
+
 @ra.problem(mean=lambda level: level)
 def second(v, *, level: float):  # type: ignore[no-untyped-def]
     """The second uniform noise without the first."""
@@ -215,6 +221,18 @@ PLAYERS = {
     "ucb-improved": PlayerCase(ra.UCBImproved(horizon=400), lambda arms: naive_memory.UCBImproved(arms, 400)),
     "ucb-improved, soon over": PlayerCase(ra.UCBImproved(horizon=40), lambda arms: naive_memory.UCBImproved(arms, 40)),
     "robust ucb": PlayerCase(ra.RobustUCB(u=0.05), lambda arms: naive_memory.RobustUCB(arms, 0.05)),
+    "exp3++ of 2017": PlayerCase(ra.EXP3PlusPlus2017(), lambda arms: naive_memory.EXP3PlusPlus2017(arms, 3.0, 256.0)),
+    "exp3++ of 2017, few gaps explored": PlayerCase(
+        ra.EXP3PlusPlus2017(alpha=0.1, beta=0.01), lambda arms: naive_memory.EXP3PlusPlus2017(arms, 0.1, 0.01)
+    ),
+    "ucb on the median of means": PlayerCase(
+        ra.median_ucb(v=0.1, horizon=2, c=1.0), lambda arms: naive_memory.MedianUCB(arms, 0.1, 13)
+    ),
+    "ucb on catoni's estimate": PlayerCase(
+        ra.catoni_ucb(u=0.2, horizon=400), lambda arms: naive_memory.CatoniUCB(arms, 0.2, 400)
+    ),
+    "ape2": PlayerCase(ra.APE2(p=1.5, c=0.4), lambda arms: naive_memory.APE2(arms, 1.5, 0.4)),
+    "ape2 of second moments": PlayerCase(ra.APE2(p=2.0, c=0.4), lambda arms: naive_memory.APE2(arms, 2.0, 0.4)),
     "boltzmann-gumbel of catoni": PlayerCase(
         ra.BoltzmannGumbel(C=0.3, estimator="catoni"),
         lambda arms: naive_memory.CatoniBoltzmannGumbel(arms, 0.3, GAMMA),
@@ -278,6 +296,10 @@ PROBLEMS = {
     "restless": ProblemCase(
         restless([0.0, 0.3, 0.1]),
         lambda t, n, arm, u, v, w: [0.0, 0.3, 0.1][arm] + 0.3 * (u - 0.5) + 0.3 * w + math.sin(t) / 10 + arm / (10 + n),
+    ),
+    "settled": ProblemCase(
+        settled([0.0, 0.3, 0.1]),
+        lambda t, n, arm, u, v, w: [0.0, 0.3, 0.1][arm] + 0.3 * (u - 0.5) + 0.3 * w + arm / (10 + n),
     ),
     "second": ProblemCase(second([0.2, 0.1]), lambda t, n, arm, u, v, w: [0.2, 0.1][arm] + v - 0.5),
     "threefold": ProblemCase(

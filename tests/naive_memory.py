@@ -9,6 +9,7 @@ exploration takes the arm over.
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from naive import Reward, pick
@@ -231,6 +232,33 @@ class EXP3PlusPlus(ExponentialWeights):
         return floors
 
 
+class EXP3PlusPlus2017(EXP3PlusPlus):
+    """Seldin and Lugosi 2017; an arm's upper bound is that of its last pull."""
+
+    first_in_turn = True
+
+    def __init__(self, arms: int, alpha: float, beta: float) -> None:
+        super().__init__(arms, c=beta)
+        self.alpha = alpha
+        self.upper = [math.nan] * arms
+
+    def radius(self, t: int, arm: int) -> float:
+        return math.sqrt(self.alpha * math.log(t * self.arms ** (1 / self.alpha)) / (2 * self.pulls(arm)))
+
+    def floors(self, t: int) -> list[float]:
+        floors = []
+        for arm in range(self.arms):
+            lower = max(0.0, 1 - self.mean(arm) - self.radius(t, arm))
+            gap = max(0.0, lower - min(self.upper))
+            xi = self.c * math.log(t) / (t * gap**2) if gap > 0 else math.inf
+            floors.append(min(1 / (2 * self.arms), self.rate(t), xi))
+        return floors
+
+    def learn(self, t: int, arm: int, reward: float) -> None:
+        super().learn(t, arm, reward)
+        self.upper[arm] = min(1.0, 1 - self.mean(arm) + self.radius(t, arm))
+
+
 class UCBImproved(Player):
     """Auer and Ortner 2010, Figure 1; the arms of a phase take turns, those with fewest pulls first."""
 
@@ -294,6 +322,64 @@ class CatoniBoltzmannGumbel(Player):
     def learn(self, t: int, arm: int, reward: float) -> None:
         super().learn(t, arm, reward)
         self.known[arm] = self.estimate(arm)  # of the pulled arm only: that of the others is what it was
+
+
+class CatoniUCB(Player):
+    """A UCB on Catoni's estimate whose C belongs to a probability of T⁻²."""
+
+    def __init__(self, arms: int, u: float, horizon: int) -> None:
+        super().__init__(arms)
+        self.u, self.C = u, math.sqrt(u / (2 * math.log(horizon**2)))
+        self.known: list[float] = [math.nan] * arms
+
+    def scores(self, t: int, z: Sequence[float]) -> list[float]:
+        spans = [math.sqrt(2 * self.u * math.log(t**2) / self.pulls(arm)) for arm in range(self.arms)]
+        return [known + span for known, span in zip(self.known, spans, strict=True)]
+
+    def learn(self, t: int, arm: int, reward: float) -> None:
+        super().learn(t, arm, reward)
+        n = self.pulls(arm)
+        alpha = 1 / (self.C * math.sqrt(n))
+        self.known[arm] = math.fsum(influence(alpha * x) for x in self.rewards[arm]) / (alpha * n)
+
+
+class MedianUCB(Player):
+    """A UCB on the median of the means of so many groups, to which rewards are dealt in turn; c = 1."""
+
+    def __init__(self, arms: int, v: float, groups: int) -> None:
+        super().__init__(arms)
+        self.v, self.groups = v, groups
+
+    def estimate(self, arm: int) -> float:
+        dealt = [self.rewards[arm][g :: self.groups] for g in range(self.groups)]
+        return statistics.median(math.fsum(group) / len(group) for group in dealt if group)
+
+    def scores(self, t: int, z: Sequence[float]) -> list[float]:
+        spans = [math.sqrt(self.v * math.log(t**2) / self.pulls(arm)) for arm in range(self.arms)]
+        return [self.estimate(arm) + span for arm, span in enumerate(spans)]
+
+
+class APE2(Player):
+    """Lee, Yang, Lim, Oh 2020, with Gumbel noise; each reward is cut down by the n of its own pull."""
+
+    def __init__(self, arms: int, p: float, c: float) -> None:
+        super().__init__(arms)
+        self.p, self.c = p, c
+        q = (2 - p) / (p - 1)
+        self.b = (2 * q ** (1 - 2 / p) + q ** (2 - 2 / p)) ** (-p / 2)
+        self.cut: list[list[float]] = [[] for _ in range(arms)]
+
+    def scores(self, t: int, z: Sequence[float]) -> list[float]:
+        means = [total(cut) / len(cut) for cut in self.cut]
+        return [
+            m + self.c / len(cut) ** (1 - 1 / self.p) * noise for m, cut, noise in zip(means, self.cut, z, strict=True)
+        ]
+
+    def learn(self, t: int, arm: int, reward: float) -> None:
+        super().learn(t, arm, reward)
+        scale = self.c * self.pulls(arm) ** (1 / self.p)
+        size = scale * math.log1p(abs(reward) / scale + self.b * (abs(reward) / scale) ** self.p)
+        self.cut[arm].append(math.copysign(size, reward))
 
 
 def influence(x: float) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.special import rel_entr, zeta
+from scipy.special import digamma, rel_entr, zeta
 
 import rightarm as ra
 from rightarm import theory
@@ -118,12 +118,134 @@ def test_the_other_bounds() -> None:
 
 
 def test_corollary1_follows_from_theorem4() -> None:
-    """Theorem 4's bound at the gap that the corollary's proof sets is below the corollary's."""
-    for arms in (2, 10, 1_000):
-        for horizon in (1e4, 1e8):
-            gap = 0.5 * math.sqrt(arms / horizon) * math.log(arms)
-            one = theory.theorem4([gap] * (arms - 1), horizon, C=0.5, sigma=0.5)
-            assert one < theory.corollary1(arms, horizon, 0.5)
+    """The proof by numbers: gaps up to σ√(K/T) log K cost that times T, others what Theorem 4 says.
+
+    In units of σ√(KT) log K and without Σ Δ_i that is at most 1 + √K/log K · max_{x ≥ √K log K} (A + 9 log₊² x²)/x.
+    """
+    A = math.exp(GAMMA) + 18 * math.sqrt(math.e) * (1 + math.exp(-GAMMA))
+    constants = []
+    for arms in (2, 3, 4, 5, 7, 10, 30, 100, 10**4, 10**8):
+        least = math.sqrt(arms) * math.log(arms)
+        x = np.geomspace(least, 1e8 * least, 100_001)
+        worst = ((A + 9 * np.maximum(np.log(x**2), 0.0) ** 2) / x).max()
+        constants.append(1 + math.sqrt(arms) / math.log(arms) * worst)
+    assert max(constants) < 102
+    gap = 0.5 * math.sqrt(10 / 1e6) * math.log(10)
+    assert theory.theorem4([gap] * 9, 1e6, C=0.5, sigma=0.5) < theory.corollary1(10, 1e6, 0.5)
+
+
+def test_corollary1_as_printed_is_false() -> None:
+    """Means 10⁴ and 0: one pull of the worse arm is more than the printed bound, and Σ Δ_i mends it."""
+    result = ra.simulate(ra.BoltzmannGumbel(C=1.0), ra.Gaussian([1e4, 0.0], sigma=1.0), horizon=100, seed=1)
+    regret = result.regret[0, :, -1]
+    assert (regret >= 1e4).all()
+    assert theory.corollary1(2, 100, 1.0) == pytest.approx(1_960.5, abs=0.1)
+    assert (regret <= theory.corollary1(2, 100, 1.0, gaps=[0.0, 1e4])).all()
+
+
+def test_theorem2_near_its_threshold() -> None:
+    assert theory.theorem2_start(2.01) == math.inf
+    assert theory.theorem2_start(2.5) == math.ceil(8**4)
+    assert theory.theorem2(0.2, [1, 10**9], c=2.01).tolist() == [0.0, 0.0]
+
+
+def test_theorem2_stuck_is_the_product() -> None:
+    def rate(t: Any) -> Any:
+        return 2 * np.log(t) + 0.01
+
+    chance = 1 - 0.95
+    for t in range(3, 501):
+        chance *= 1 - 1 / (1 + math.exp(0.9 * rate(t)))
+    assert theory.theorem2_stuck(0.9, 0.95, 500, rate) == pytest.approx(chance, rel=1e-12)
+    assert theory.theorem2_stuck(0.9, 0.95, 2, rate) == pytest.approx(0.05)
+    long = [theory.theorem2_stuck(sure, sure + 0.05, 10**6, rate) for sure in (0.9, 0.5)]
+    longer = [theory.theorem2_stuck(sure, sure + 0.05, 4 * 10**6, rate) for sure in (0.9, 0.5)]
+    assert longer[0] > 0.999 * long[0]  # c r > 1: it stays
+    assert longer[1] < 0.3 * long[1]  # c r = 1: it goes to zero
+
+
+def test_theorem3_and_its_steps() -> None:
+    gap, arms, T = 0.5, 5, 20_000
+    tau = 16 * math.e * arms * math.log(T) / gap**2
+    assert theory.theorem3_start(gap, arms, T) == pytest.approx(tau)
+    known = sum(
+        (arms - 1) / (arms - 1 + (math.exp(gap) if t < tau else t * gap**2)) for t in range(1, T + 1)
+    )  # e^{η Δ} is e^Δ first and tΔ² then
+    assert theory.theorem3_known(gap, arms, T) == pytest.approx(known, rel=1e-4)
+    assert theory.theorem3_known(gap, arms, T) <= known
+    second = sum((arms - 1) / (arms - 1 + t * gap**2) for t in range(math.ceil(tau), T + 1))
+    assert theory.theorem3_second(gap, arms, T) == pytest.approx(second, rel=1e-2)
+    # the step of the proof that is wrong: its sum is of order √T, not log T
+    t = np.arange(math.ceil(tau), 10**7)
+    assert np.exp(-np.log(t * gap**2) / gap * gap / 2).sum() > 50 * math.log(10**7) / gap**2
+    assert np.exp(-2 * np.log(t * gap**2) / gap * gap / 2).sum() <= math.log(10**7 + 1) / gap**2
+
+
+def test_theorem3_as_printed_is_false_for_very_many_arms() -> None:
+    """Rewards without noise, all known after one pull of each arm: the printed bound is exceeded, the repaired not."""
+    T, gap = 10**12, 1.0
+    for arms in (1_000, 5_000):
+        tau = 16 * math.e * arms * math.log(T)
+        first = (math.ceil(tau) - 1) * (arms - 1) / (arms - 1 + math.e)
+        second = (arms - 1) * (digamma(T + arms) - digamma(math.ceil(tau) + arms - 1))
+        assert first + second > tau + 9 * arms == theory.theorem3(gap, arms, T)
+        assert theory.theorem3_known(gap, arms, T) == pytest.approx(first + second, rel=1e-9)
+        assert first + second + arms < theory.theorem3_repaired(gap, arms, T)
+    assert theory.theorem3_known(0.5, 5, 1e12) < theory.theorem3(0.5, 5, 1e12)
+
+
+def test_lemmas_are_the_parts_of_theorem4() -> None:
+    """The sums are at most 18C²/Δ², with which the three lemmas and the first pull are Theorem 4's bound."""
+    gap, T, C, sigma = 0.5, 3_000, 1.0, 1.0
+    sums = sum(math.exp(-gap * math.sqrt(k) / (3 * C)) for k in range(1, T))
+    moment = math.exp(sigma**2 / (2 * C**2))
+    assert theory.lemma1(gap, T, C, sigma) == pytest.approx(1 + moment * sums, rel=1e-12)
+    assert theory.lemma2(gap, T, C, sigma) == pytest.approx(moment * math.exp(-GAMMA) * sums, rel=1e-12)
+    assert sums <= 18 * C**2 / gap**2
+    log = math.log(T * gap**2 / sigma**2)
+    expected = (9 * C**2 * log**2 + sigma**2 * math.exp(GAMMA)) / gap**2
+    assert theory.lemma3(gap, T, C, sigma) == pytest.approx(expected, rel=1e-12)
+    whole = theory.lemma1(gap, T, C, sigma) + theory.lemma2(gap, T, C, sigma) + theory.lemma3(gap, T, C, sigma)
+    assert gap * whole <= theory.theorem4([gap], T, C, sigma) <= gap * whole * 1.01
+    assert theory.catoni_moment(4.0, 2.0) == pytest.approx(math.exp(0.5))
+    assert theory.catoni_moment(4.0, 0.01) == math.inf
+
+
+def test_bounds_of_others() -> None:
+    gaps = [g for g in GAPS if g > 0]
+    expected = sum(8 * math.log(5_000) / g for g in gaps) + (1 + math.pi**2 / 3) * sum(gaps)
+    assert theory.ucb1(GAPS, 5_000) == pytest.approx(expected, rel=1e-12)
+    for gap in np.geomspace(1e-4, 1.0, 50):  # the bound for all gaps is above what the other one, or ΔT, gives
+        least = min(float(theory.ucb1([gap] * 9, 1e5)), gap * 1e5)
+        assert least <= theory.ucb1_free(10, 1e5, [gap] * 9)
+    assert theory.moss(10, 1e6) == pytest.approx(49 * math.sqrt(1e7))
+    limit, T = math.sqrt(math.e / 5_000), 5_000
+    far = sum(g + 32 * math.log(T * g**2) / g + 96 / g for g in gaps if g > limit)
+    assert theory.ucb_improved(GAPS, T) == pytest.approx(far, rel=1e-12)
+    near = sum(g + 32 * math.log(T * g**2) / g + 96 / g for g in gaps if g > 0.2) + 64 / 0.2 + 0.05 * T
+    assert theory.ucb_improved(GAPS, T, least=0.2) == pytest.approx(near, rel=1e-12)
+    assert theory.order("√(KT) log K", 10, 1e4) == pytest.approx(math.sqrt(1e5) * math.log(10))
+    # the guarantee of BGE improves on UCB's only beyond 10^65 rounds, for two arms and rewards in [0, 1]
+    for power, less in ((64.0, False), (66.0, True)):
+        assert bool(theory.corollary1(2, 10**power, 0.5) < theory.ucb1_free(2, 10**power, 0.0)) is less
+
+
+def test_glie_exponent_is_the_chance_of_not_climbing() -> None:
+    """A coin of mean 1/2 + Δ that started with 0 is behind after n pulls with a probability of ρⁿ, up to powers."""
+    gap, n = 0.3, 4_000
+    walk = np.zeros(2 * n + 3)
+    offset, chances = n + 1, []
+    walk[offset - 1] = 1.0  # sums of ±1, behind while below 0
+    for _ in range(n):
+        step = np.zeros_like(walk)
+        step[1:] += walk[:-1] * (0.5 + gap)
+        step[:-1] += walk[1:] * (0.5 - gap)
+        step[offset:] = 0.0
+        walk = step
+        chances.append(walk.sum())
+        walk = walk / chances[-1]
+    two_steps = chances[-1] * chances[-2]  # sums are even and odd in turn
+    assert math.sqrt(two_steps) == pytest.approx(theory.glie_exponent(gap), rel=1e-3)
 
 
 def test_theorem4_holds_for_the_simulator() -> None:
@@ -167,6 +289,11 @@ def test_vectorised_over_horizons(bound: Callable[[Any], Any]) -> None:
         (lambda: theory.bernoulli_divergence(1.5, 0.5), r"p must be between 0 and 1, got 1\.5"),
         (lambda: theory.theorem2(0.5, 10, 4.0), r"gap must be between 0 and 1/2, got 0\.5"),
         (lambda: theory.theorem2(0.2, 10, 2.0), r"c must be larger than 2, got 2\.0"),
+        (lambda: theory.theorem2_stuck(0.5, 0.5, 10, lambda t: t), r"0 < sure < chance < 1, got 0\.5 and 0\.5"),
+        (lambda: theory.lemma1(0.0, 10, 1.0, 1.0), r"gap must be positive, got 0\.0"),
+        (lambda: theory.ucb_improved([0.1], 10, least=0.1), r"least must be at least √\(e/T\), got 0\.1"),
+        (lambda: theory.order("√K", 2, 10), r"name must be one of √\(KT\), .*, got '√K'"),
+        (lambda: theory.glie_exponent(0.5), r"gap must be between 0 and 1/2, got 0\.5"),
         (lambda: theory.theorem3(0.2, 1, 10), "arms must be a whole number of at least 2, got 1"),
         (lambda: theory.theorem4([0.1], 10, C=-1, sigma=1), r"C must be positive, got -1\.0"),
         (lambda: theory.theorem4([0.1], 10, C=1, sigma=1, c=0.0), r"c must be positive, got 0\.0"),

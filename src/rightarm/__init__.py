@@ -4,12 +4,13 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from rightarm import inference, moved, noise, propensity, theory
-from rightarm.estimators import Catoni, CatoniEstimator, Estimator, Mean
+from rightarm.estimators import Catoni, CatoniEstimator, Estimator, Mean, MedianOfMeans
 from rightarm.evaluation import Evaluation, Lift, Replay, SampleRatio, evaluate, lift, replay, sample_ratio
 from rightarm.formula import Count, NonNegative, Positive, Probability
 from rightarm.live import Bandit, Decision
 from rightarm.logs import LogWriter, convert_log, read_log, read_table, to_obp, to_vw
 from rightarm.policies import (
+    APE2,
     EXP3,
     KLMS,
     KLUCB,
@@ -22,6 +23,7 @@ from rightarm.policies import (
     BoltzmannGumbel,
     EpsilonGreedy,
     EXP3PlusPlus,
+    EXP3PlusPlus2017,
     ExploreThenCommit,
     GaussianKLUCB,
     GaussianThompson,
@@ -33,11 +35,13 @@ from rightarm.policies import (
     Schedule,
     SoftMix,
     UCBImproved,
+    catoni_ucb,
     constant,
     decreasing,
     glie,
     inverse_log,
     inverse_sqrt,
+    median_ucb,
     policy,
     probabilities,
     schedule,
@@ -67,6 +71,7 @@ __version__ = "0.2.0.dev0"
 moved.install()
 
 __all__ = [
+    "APE2",
     "EXP3",
     "KLMS",
     "KLUCB",
@@ -87,6 +92,7 @@ __all__ = [
     "Decision",
     "Deterministic",
     "EXP3PlusPlus",
+    "EXP3PlusPlus2017",
     "EpsilonGreedy",
     "Estimator",
     "Evaluation",
@@ -100,6 +106,7 @@ __all__ = [
     "LogWriter",
     "Maillard",
     "Mean",
+    "MedianOfMeans",
     "NonNegative",
     "Pareto",
     "PerturbedMean",
@@ -119,6 +126,7 @@ __all__ = [
     "StudentT",
     "UCBImproved",
     "Uniform",
+    "catoni_ucb",
     "constant",
     "convert_log",
     "decreasing",
@@ -130,6 +138,7 @@ __all__ = [
     "lift",
     "load",
     "log_report",
+    "median_ucb",
     "noise",
     "policy",
     "probabilities",

@@ -1,8 +1,8 @@
-"""The bounds of the paper, and the Lai–Robbins lower bound, as functions of gaps, horizon and parameters.
+"""The bounds of the paper and those that it quotes, and the Lai–Robbins lower bound, of gaps, horizon and parameters.
 
-Each takes a horizon or an array of them and returns as many values. Where the paper's statement is misprinted, the
-corrected form is computed, and the docstring says what was changed. "The paper" is Cesa-Bianchi, Gentile, Lugosi, Neu:
-Boltzmann Exploration Done Right, NeurIPS 2017.
+Each takes a horizon or an array of them and returns as many values. Where the paper's statement is misprinted or wrong,
+the corrected form is computed, and the docstring says what was changed; docs/paper.md has the whole list. "The paper"
+is Cesa-Bianchi, Gentile, Lugosi, Neu: Boltzmann Exploration Done Right, NeurIPS 2017.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from rightarm.formula import NonNegative, Positive, check_count, check_number, rule_of
 
 EXP_GAMMA = math.exp(np.euler_gamma)
+LARGEST_LOG = math.log(1e300)  # beyond it a count is infinity
 
 Values = NDArray[np.float64]
 
@@ -125,25 +126,29 @@ def proposition1(gap: float, horizon: ArrayLike, temperature: Callable[[Values],
     return np.asarray(regret[np.floor(horizons).astype(int) - 1])
 
 
-def theorem2_start(c: float) -> int:
+def theorem2_start(c: float) -> float:
     """t_0 = ⌈(2/a)^{1/a}⌉ with a = c/2 − 1: from here on Σ e^{−η_t/2} ≤ 1/2 for η_t ≥ c log t.
 
-    Printed as (2a)^{1/a}; the integral in the proof is t_0^{−a}/a.
+    Printed as (2a)^{1/a}; the integral in the proof is t_0^{−a}/a. Near c = 2 it is beyond all numbers: infinity.
 
-    >>> theorem2_start(4.0)
-    2
+    >>> theorem2_start(4.0), theorem2_start(2.01)
+    (2.0, inf)
     """
     c = check_number("c", c)
     if c <= 2:
         raise ValueError(f"c must be larger than 2, got {c}")
     a = c / 2 - 1
-    return math.ceil(math.pow(2 / a, 1 / a))
+    logarithm = math.log(2 / a) / a
+    return float(math.ceil(math.pow(2 / a, 1 / a))) if logarithm < LARGEST_LOG else math.inf
 
 
 def theorem2(gap: float, horizon: ArrayLike, c: float) -> Values:
     """A lower bound on the regret of Boltzmann exploration whose learning rate is η_t ≥ c log t, c > 2: linear in T.
 
     R_T ≥ Δ (T − t_0) (1/2 − Δ)^{t_0} / 2, for arm 2 paying 1/2 always and arm 1 Bernoulli with mean 1/2 + Δ.
+
+    Printed for all η_t > 2 log t, where it is false on this problem: at η_t = 2 log t + 0.01 the regret grows like √T.
+    The statement needs another problem there, `theorem2_stuck` with a sure arm that pays more than 1/2.
 
     >>> float(theorem2(0.25, 102, c=4.0))
     0.78125
@@ -152,20 +157,98 @@ def theorem2(gap: float, horizon: ArrayLike, c: float) -> Values:
     if not 0 < gap < 0.5:
         raise ValueError(f"gap must be between 0 and 1/2, got {gap}")
     start = theorem2_start(c)
-    return gap * np.maximum(_horizons(horizon) - start, 0) * (0.5 - gap) ** start / 2
+    return np.asarray(gap * np.maximum(_horizons(horizon) - start, 0) * (0.5 - gap) ** start / 2)
+
+
+def theorem2_stuck(sure: float, chance: float, horizon: int, rate: Callable[[Values], ArrayLike]) -> float:
+    """The exact probability that Boltzmann exploration never comes back to the better of two arms up to round T.
+
+    P = (1 − p) Π_{t=3}^T (1 − 1/(1 + e^{r η_t})), η_t = rate(t): arm 2 pays r = ``sure`` always; arm 1 pays 1 with
+    probability p = ``chance``, else 0. Both are pulled once, and arm 1 pays 0 then.
+
+    The regret is at least (p − r)(T − 1) P. With η_t = c log t, P stays above 0 for ever if c r > 1.
+
+    >>> float(round(theorem2_stuck(0.9, 0.95, 100_000, lambda t: 2 * np.log(t) + 0.01), 4))
+    0.0282
+    """
+    chance, sure = check_number("chance", chance), check_number("sure", sure)
+    if not 0 < sure < chance < 1:
+        raise ValueError(f"sure and chance must fulfil 0 < sure < chance < 1, got {sure} and {chance}")
+    t = np.arange(3.0, check_count("horizon", horizon, least=2) + 1)
+    away = np.logaddexp(0.0, sure * np.asarray(rate(t), dtype=float))  # log(1 + e^{r η})
+    return float((1 - chance) * np.exp(np.sum(np.log1p(-np.exp(-away)))))
+
+
+def theorem3_start(gap: float, arms: int, horizon: ArrayLike) -> Values:
+    """τ = 16 e K log(T) / Δ², the round from which the schedule of Theorem 3 is in its second phase.
+
+    >>> round(float(theorem3_start(0.5, 5, 10_000)))
+    8012
+    """
+    (gap,) = _positive(gap=gap)
+    return 16 * math.e * check_count("arms", arms, least=2) * np.log(_horizons(horizon)) / gap**2
 
 
 def theorem3(gap: float, arms: int, horizon: ArrayLike) -> Values:
-    """An upper bound on the suboptimal pulls of the two-phase schedule, and so on its regret when gaps are at most 1.
+    """The paper's upper bound on the suboptimal pulls of the two-phase schedule; for very many arms it is false.
 
-    R_T ≤ 16 e K log(T) / Δ² + 9 K / Δ², for rewards in [0, 1] and the smallest gap Δ.
+    R_T ≤ 16 e K log(T) / Δ² + 9 K / Δ², for rewards in [0, 1] and the smallest gap Δ (at most 1).
+
+    The printed proof is broken: with η_t = log(tΔ²)/Δ its sum Σ e^{−η_tΔ/2} is about 2√T/Δ, not log(T+1)/Δ². And with
+    1,000 arms, of which one pays 1 always and the others 0, `theorem3_known` is above it at T = 10¹².
+    `theorem3_repaired` is a bound that the proof's steps do show, for twice the learning rate.
 
     >>> round(float(theorem3(0.5, 2, 1)), 3)
     72.0
+    >>> bool(theorem3_known(1.0, 1_000, 1e12) > theorem3(1.0, 1_000, 1e12))
+    True
     """
     (gap,) = _positive(gap=gap)
-    arms = check_count("arms", arms, least=2)
-    return (16 * math.e * arms * np.log(_horizons(horizon)) + 9 * arms) / gap**2
+    return theorem3_start(gap, arms, horizon) + 9 * arms / gap**2
+
+
+def theorem3_known(gap: float, arms: int, horizon: ArrayLike) -> Values:
+    """The expected suboptimal pulls of Theorem 3's schedule when the means are known and all gaps are Δ, from below.
+
+    τ' (K−1)/(K−1+e^Δ) + Σ_{τ ≤ t ≤ T} (K−1)/(K−1+tΔ²),  τ' = min{⌈τ⌉ − 1, T}: the sum by its integral, which is less.
+
+    Known means are what rewards without noise give after one pull of each arm, which costs no less.
+
+    >>> round(float(theorem3_known(0.5, 2, 100)), 1)
+    37.8
+    """
+    first, others = _first_phase(gap, arms, horizon), arms - 1
+    return first * others / (others + math.exp(gap)) + theorem3_second(gap, arms, horizon)
+
+
+def theorem3_second(gap: float, arms: int, horizon: ArrayLike) -> Values:
+    """The part of `theorem3_known` that belongs to the second phase: about (K−1) log(T/τ)/Δ².
+
+    >>> round(float(theorem3_second(1.0, 1_000, 1e12)))
+    13617
+    """
+    (gap,) = _positive(gap=gap)
+    first, offset = _first_phase(gap, arms, horizon), (arms - 1) / gap**2
+    return np.asarray(offset * np.log((_horizons(horizon) + 1 + offset) / (first + 1 + offset)))
+
+
+def _first_phase(gap: float, arms: int, horizon: ArrayLike) -> Values:
+    """The rounds before τ."""
+    return np.asarray(np.minimum(np.ceil(theorem3_start(gap, arms, horizon)) - 1, _horizons(horizon)))
+
+
+def theorem3_repaired(gap: float, arms: int, horizon: ArrayLike) -> Values:
+    """What the steps of Theorem 3's proof show, when the second learning rate is 2 log(tΔ²)/Δ, on suboptimal pulls.
+
+    R_T ≤ 16 e K log(T) / Δ² + K log(T+1)/Δ² + 2 K (1 + 8/Δ²): the last display of the proof drops the second term and
+    one of the two last.
+
+    >>> bool(theorem3_repaired(1.0, 1_000, 1e12) > theorem3_known(1.0, 1_000, 1e12))
+    True
+    """
+    (gap,) = _positive(gap=gap)
+    more = arms * np.log(_horizons(horizon) + 1) / gap**2 + 2 * arms * (1 + 8 / gap**2)
+    return np.asarray(theorem3_start(gap, arms, horizon) + more)
 
 
 def theorem4(gaps: ArrayLike, horizon: ArrayLike, C: float, sigma: float, c: float | None = None) -> Values:
@@ -203,15 +286,173 @@ def _bge_bound(gaps: ArrayLike, horizon: ArrayLike, C: float, variance: float, c
     return np.asarray(np.sum((9 * C**2 * logarithm**2 + constant) / delta + delta, axis=-1))
 
 
-def corollary1(arms: int, horizon: ArrayLike, sigma: float) -> Values:
-    """An upper bound on the regret of BGE with C = σ that holds for all gaps: R_T ≤ 200 σ √(KT) log K.
+def lemma1(gap: float, horizon: int, C: float, sigma: float) -> float:
+    """Lemma 1's bound on the pulls of an arm while its own mean is too high, above μ_i + Δ_i/3; the first pull counts.
 
-    >>> round(float(corollary1(2, 100, 0.5)), 1)
-    980.3
+    1 + e^{σ²/2C²} Σ_{k=1}^{T−1} e^{−Δ_i√k/(3C)},  for σ²-subgaussian rewards; for Catoni's estimator σ = √V.
+
+    >>> round(lemma1(0.5, 3_000, C=1.0, sigma=1.0))
+    119
+    """
+    return 1 + _moment_bound(C, sigma) * _root_sum(gap, horizon, C)
+
+
+def lemma2(gap: float, horizon: int, C: float, sigma: float) -> float:
+    """Lemma 2's bound on the pulls of an arm while neither its mean nor its noise is too high: the best arm's fault.
+
+    e^{−γ} e^{σ²/2C²} Σ_{k=1}^{T−1} e^{−Δ_i√k/(3C)}. Printed with k = 0 too, when the best arm has no mean; every arm is
+    pulled once first.
+
+    >>> round(lemma2(0.5, 3_000, C=1.0, sigma=1.0))
+    66
+    """
+    return _moment_bound(C, sigma) * _root_sum(gap, horizon, C) / EXP_GAMMA
+
+
+def lemma3(gap: float, horizon: ArrayLike, C: float, c: float) -> Values:
+    """Lemma 3's bound on the pulls of an arm whose mean is not too high, but whose noise is: μ̃_i > μ_1 − Δ_i/3.
+
+    [ 9C² log₊²(TΔ_i²/c²) + c² e^γ ] / Δ_i²,  any c > 0.
+
+    >>> round(float(lemma3(0.5, 3_000, C=1.0, c=1.0)))
+    1585
+    """
+    gap, C, c = _positive(gap=gap, C=C, c=c)
+    logarithm = np.maximum(np.log(_horizons(horizon) * gap**2 / c**2), 0.0)
+    return (9 * C**2 * logarithm**2 + c**2 * EXP_GAMMA) / gap**2
+
+
+def catoni_moment(moment: float, C: float) -> float:
+    """The bound of equation (catoni): E exp(±(μ − μ̂)/β) ≤ e^{V/2C²}, μ̂ Catoni's estimate of n rewards, β = C/√n.
+
+    For rewards with E[X²] ≤ V = ``moment``, and every n.  Catoni 2012, proposition 2.1.
+
+    >>> round(catoni_moment(4.0, C=2.0), 3)
+    1.649
+    """
+    (moment,) = _positive(moment=moment)
+    return _moment_bound(C, math.sqrt(moment))
+
+
+def _moment_bound(C: float, sigma: float) -> float:
+    C, sigma = _positive(C=C, sigma=sigma)
+    exponent = sigma**2 / (2 * C**2)
+    return math.exp(exponent) if exponent < LARGEST_LOG else math.inf
+
+
+def _root_sum(gap: float, horizon: int, C: float) -> float:
+    """Σ_{k=1}^{T−1} e^{−Δ√k/(3C)}, which is at most 18C²/Δ²."""
+    gap, C = _positive(gap=gap, C=C)
+    return float(np.exp(-gap * np.sqrt(np.arange(1.0, check_count("horizon", horizon))) / (3 * C)).sum())
+
+
+def corollary1(arms: int, horizon: ArrayLike, sigma: float, gaps: ArrayLike = 0.0) -> Values:
+    """An upper bound on the regret of BGE with C = σ whatever the gaps are: R_T ≤ 200 σ √(KT) log K + Σ_i Δ_i.
+
+    Printed without Σ_i Δ_i, the price of pulling every arm once; so, without ``gaps``, it is false where they are
+    large: means 10⁴ and 0, σ = 1 and T = 100 give a regret of at least 10⁴ against 1,960. For rewards with E[X²] ≤ V
+    and Catoni's estimator σ = C = √V.
+
+    >>> round(float(corollary1(2, 100, 1.0))), round(float(corollary1(2, 100, 1.0, gaps=[0.0, 1e4])))
+    (1961, 11961)
     """
     (sigma,) = _positive(sigma=sigma)
     arms = check_count("arms", arms, least=2)
-    return 200 * sigma * np.sqrt(arms * _horizons(horizon)) * math.log(arms)
+    once = float(np.sum(np.asarray(gaps, dtype=float)))
+    return 200 * sigma * np.sqrt(arms * _horizons(horizon)) * math.log(arms) + once
+
+
+def ucb1(gaps: ArrayLike, horizon: ArrayLike) -> Values:
+    """An upper bound on the regret of UCB1 for rewards in [0, 1]: Σ_i 8 log(T)/Δ_i + (1 + π²/3) Σ_i Δ_i.
+
+    Auer, Cesa-Bianchi, Fischer 2002, theorem 1.
+
+    >>> round(float(ucb1([0.0, 0.5], np.e)), 3)
+    18.145
+    """
+    delta = _gaps(gaps)
+    return np.asarray(np.sum(8 / delta) * np.log(_horizons(horizon)) + (1 + math.pi**2 / 3) * delta.sum())
+
+
+def ucb1_free(arms: int, horizon: ArrayLike, gaps: ArrayLike) -> Values:
+    """UCB1's bound for all gaps, of order √(KT log T), for rewards in [0, 1].
+
+    R_T ≤ 4 √(2KT log T) + (1 + π²/3) Σ_i Δ_i: gaps below √(8K log(T)/T) cost at most that times T, for the others the
+    bound of `ucb1` is at most as large.
+
+    >>> round(float(ucb1_free(10, 1e6, gaps=0.0)))
+    66490
+    """
+    arms, horizons = check_count("arms", arms, least=2), _horizons(horizon)
+    once = (1 + math.pi**2 / 3) * float(np.sum(np.asarray(gaps, dtype=float)))
+    return 4 * np.sqrt(2 * arms * horizons * np.log(horizons)) + once
+
+
+def moss(arms: int, horizon: ArrayLike) -> Values:
+    """MOSS's bound for all gaps, rewards in [0, 1]: R_T ≤ 49 √(KT).  Audibert and Bubeck 2009.
+
+    >>> float(moss(4, 100))
+    980.0
+    """
+    return 49 * np.sqrt(check_count("arms", arms, least=2) * _horizons(horizon))
+
+
+def ucb_improved(gaps: ArrayLike, horizon: ArrayLike, least: float | None = None) -> Values:
+    """An upper bound on the regret of UCB-Improved for rewards in [0, 1], of order Σ_i log(TΔ_i²)/Δ_i.
+
+    Σ_{Δ_i > λ} (Δ_i + 32 log(TΔ_i²)/Δ_i + 96/Δ_i) + Σ_{0 < Δ_i ≤ λ} 64/λ + max_{Δ_i ≤ λ} Δ_i T, any λ ≥ √(e/T); without
+    ``least`` λ = √(e/T).  Auer and Ortner 2010, theorem 3.1.
+
+    >>> round(float(ucb_improved([0.0, 0.5], 10_000)), 1)
+    693.2
+    """
+    delta, horizons = _gaps(gaps), _horizons(horizon)[..., None]
+    limit = np.sqrt(math.e / horizons) if least is None else np.full_like(horizons, check_number("least", least))
+    if (limit < np.sqrt(math.e / horizons) * (1 - 1e-12)).any():
+        raise ValueError(f"least must be at least √(e/T), got {least}")
+    far = delta > limit
+    apart = delta + (32 * np.log(np.maximum(horizons * delta**2, 1.0)) + 96) / delta
+    near = np.where(far, 0.0, delta).max(axis=-1) * horizons[..., 0]
+    return np.asarray(np.where(far, apart, 64 / limit).sum(axis=-1) + near)
+
+
+ORDERS: dict[str, Callable[[float, Values], Values]] = {
+    "√(KT)": lambda K, T: np.sqrt(K * T),
+    "√(KT log K)": lambda K, T: np.sqrt(K * T * np.log(K)),
+    "√(KT) log K": lambda K, T: np.sqrt(K * T) * np.log(K),
+    "√(KT log T)": lambda K, T: np.sqrt(K * T * np.log(T)),
+}
+
+
+def order(name: str, arms: int, horizon: ArrayLike) -> Values:
+    """An order of regret for all gaps that the paper quotes, without its constant: a unit to measure in, no bound.
+
+    √(KT): MOSS.  √(KT log K): UCB-Improved, and Gaussian Thompson sampling (Agrawal and Goyal 2013, who give no
+    constant).  √(KT) log K: BGE.  √(KT log T): UCB.
+
+    >>> float(order("√(KT)", 4, 100))
+    20.0
+    """
+    if name not in ORDERS:
+        raise ValueError(f"name must be one of {', '.join(ORDERS)}, got {name!r}")
+    return np.asarray(ORDERS[name](check_count("arms", arms, least=2), _horizons(horizon)))
+
+
+def glie_exponent(gap: float) -> float:
+    """The power of T by which GLIE's regret grows on Theorem 2's problem, up to logarithms: √(1 − 4Δ²).
+
+    With η_t = log t / (best − worst) the arm behind is pulled with probability 1/(1+t), so about log t times up to
+    round t. After a bad start the coin, of mean 1/2 + Δ, must climb to 1/2 again; the chance that it has not after n
+    pulls is ρⁿ up to powers of n, ρ = 2√((1/2+Δ)(1/2−Δ)) = √(1−4Δ²). For n a Poisson number of mean log t that is
+    t^{ρ−1}, and its sum over the rounds is T^ρ.
+
+    >>> round(glie_exponent(0.3), 3)
+    0.8
+    """
+    gap = check_number("gap", gap)
+    if not 0 < gap < 0.5:
+        raise ValueError(f"gap must be between 0 and 1/2, got {gap}")
+    return math.sqrt(1 - 4 * gap**2)
 
 
 def theorem5(arms: int, horizon: ArrayLike, constant: float = 0.5) -> Values:

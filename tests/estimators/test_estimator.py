@@ -24,6 +24,7 @@ ALL = [
     ra.Catoni(C=2.0),
     ra.Catoni(C=2.0, discount=0.95),
     ra.Catoni(C=2.0, window=40),
+    ra.MedianOfMeans(groups=5),
 ]
 
 
@@ -73,7 +74,13 @@ def test_every_estimator_keeps_the_contract(estimator: ra.Estimator) -> None:
 
 @pytest.mark.parametrize("estimator", [*ALL, *OWN], ids=str)
 def test_it_is_made_again(estimator: ra.Estimator) -> None:
-    names = {"Mean": ra.Mean, "Catoni": ra.Catoni, "LastReward": LastReward, "Clipped": Clipped}
+    names = {
+        "Mean": ra.Mean,
+        "Catoni": ra.Catoni,
+        "MedianOfMeans": ra.MedianOfMeans,
+        "LastReward": LastReward,
+        "Clipped": Clipped,
+    }
     assert eval(repr(estimator), names) == estimator
     assert pickle.loads(pickle.dumps(estimator)) == estimator
     assert from_specification(json.loads(json.dumps(estimator.specification()))) == estimator
@@ -139,9 +146,9 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     ),
     "none in one's own": (lambda: by_gain(estimator=ra.Mean(window=5)), TypeError, "by_gain takes no estimator"),
     "unknown name": (
-        lambda: ra.UCB(C=1.0, estimator="median"),
+        lambda: ra.UCB(C=1.0, estimator="mode"),
         ValueError,
-        "estimator must be one of 'mean', 'catoni', got 'median'",
+        "estimator must be one of 'mean', 'catoni', 'median', got 'mode'",
     ),
     "no C": (lambda: ra.UCB1(estimator="catoni"), ValueError, r"takes C from the policy, which UCB1 does not have"),
     "a class": (

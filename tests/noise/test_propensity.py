@@ -350,7 +350,9 @@ def far_exponential(m: Any, s: Any) -> Any:
     return mp.log1p(-s[1] / (s[0] + s[1]) * mp.exp(gap / s[1]))
 
 
-@pytest.mark.parametrize(("law", "exact"), [(Gaussian(), far_gaussian), (Exponential(), far_exponential)], ids=["gaussian", "exponential"])
+@pytest.mark.parametrize(
+    ("law", "exact"), [(Gaussian(), far_gaussian), (Exponential(), far_exponential)], ids=["gaussian", "exponential"]
+)
 def test_the_logarithm_of_any_probability_of_two_arms(law: Law, exact: Any) -> None:
     """Locations to 10⁵⁰, scales to 10⁻³⁰: the search for the largest value of the integrand ends, and finds it."""
     random = np.random.default_rng(11)
@@ -388,8 +390,8 @@ def test_exponential_scales_over_hundreds_of_decades() -> None:
     random = np.random.default_rng(12)
     for _ in range(2_000):
         arms, size = int(random.integers(2, 7)), random.choice([5, 30, 150, 290])
-        location, scale = random.choice([-1, 0, 1], arms) * 10.0 ** random.uniform(-size, size, arms), random.uniform
-        spread = 10.0 ** scale(-size, size, arms)
+        location = random.choice([-1, 0, 1], arms) * 10.0 ** random.uniform(-size, size, arms)
+        spread = 10.0 ** random.uniform(-size, size, arms)
         found = of_largest(Exponential(), location, spread)
         assert abs(found.sum() - 1) < 1e-12, (location, spread, found)
 

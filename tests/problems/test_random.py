@@ -16,7 +16,7 @@ from scipy import stats
 
 import naive
 import rightarm as ra
-from cases import cautious, restless
+from cases import cautious, restless, settled
 from compiled import draws
 from rightarm.lab.experiment.cell import Cell
 from rightarm.noise import Gaussian
@@ -39,7 +39,7 @@ RANDOM = {
         ra.StudentT, mean=ra.StudentT([0.0, 1.0, 0.5], df=4.0), df=ra.Pareto([3.0], scale=1.5), scale=[0.5, 1.0, 2.0]
     ),
     "a law that knows its arm": ra.RandomProblem(ra.Deterministic, mean=tilted([0.1, 0.1, 0.2])),
-    "asking for everything": ra.RandomProblem(restless, level=ra.Uniform(low=[0.0, 0.1], high=0.5)),
+    "asking for everything": ra.RandomProblem(settled, level=ra.Uniform(low=[0.0, 0.1], high=0.5)),
     "corrupted": ra.RandomProblem(ra.Bernoulli, ra.Uniform([0.0, 0.5], [1.0, 1.0]))
     .corrupted(arm=1, rounds=100)
     .corrupted(arm=0, pulls=5, reward=0.5),
@@ -194,7 +194,7 @@ def test_results_of_random_problems_are_told_apart() -> None:
 
 @every_problem
 def test_made_again(problem: ra.RandomProblem) -> None:
-    names = {**vars(ra), "tilted": tilted, "restless": restless}
+    names = {**vars(ra), "tilted": tilted, "settled": settled}
     specification = json.loads(json.dumps(problem.specification()))
     copies: list[Any] = [
         eval(repr(problem), names),

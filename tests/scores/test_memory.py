@@ -231,9 +231,9 @@ PARAMETERS: dict[str, tuple[Callable[[], Any], str]] = {
     "perturbed by a number": (lambda: ra.PerturbedMean(1.0), r"noise must be a law of noise such as.*got 1\.0"),  # type: ignore[arg-type]
     "perturbed by a class": (lambda: ra.PerturbedMean(ra.noise.Gumbel), "noise must be a law of noise.*got <class"),  # type: ignore[arg-type]
     "perturbed by 0": (lambda: ra.PerturbedMean(GUMBEL, scale=0), r"scale must be positive, got 0\.0"),
-    "estimator median": (
-        lambda: ra.BoltzmannGumbel(C=1.0, estimator="median"),
-        "estimator must be one of 'mean', 'catoni', got 'median'",
+    "estimator mode": (
+        lambda: ra.BoltzmannGumbel(C=1.0, estimator="mode"),
+        "estimator must be one of 'mean', 'catoni', 'median', got 'mode'",
     ),
 }
 

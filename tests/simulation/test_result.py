@@ -17,12 +17,12 @@ import pytest
 from matplotlib.figure import Figure
 
 import rightarm as ra
-from cases import POLICIES, cautious, cooling, restless
+from cases import POLICIES, cautious, cooling, settled
 
 
 def simulated(**changes: Any) -> ra.Result:
     policies = [ra.UCB(C=0.5), ra.BoltzmannGumbel(C=0.5), ra.Boltzmann(cooling), cautious(C=0.1)]
-    problem = restless([0.2, 0.5, 0.3]).corrupted(1, rounds=10).corrupted(2, pulls=3, reward=0.5)
+    problem = settled([0.2, 0.5, 0.3]).corrupted(1, rounds=10).corrupted(2, pulls=3, reward=0.5)
     settings = {"horizon": 300, "replications": 20, "seed": 2**100 + 1} | changes
     result: ra.Result = ra.simulate(policies, problem, **settings)
     return result

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rightarm as ra
-from cases import POLICIES, PROBLEMS, cautious, thompson
+from cases import POLICIES, PROBLEMS, cautious, restless, thompson
 from naive import I64
 from rightarm.simulation.engine import Run, Start
 from rightarm.simulation.jobs import Job, available_cores, lanes_for, play_jobs
@@ -55,7 +55,7 @@ MIX = [
 def run_mix(**changes: Any) -> ra.Result:
     settings = {"horizon": 700, "replications": 50, "seed": 3} | changes
     with pytest.warns(UserWarning, match="policies got rewards that they are not for"):
-        return ra.simulate(MIX, PROBLEMS["restless"].problem, **settings)
+        return ra.simulate(MIX, PROBLEMS["settled"].problem, **settings)
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +93,7 @@ def test_a_shorter_horizon_is_the_beginning(reference: ra.Result) -> None:
 
 def test_a_policy_does_not_depend_on_its_company(reference: ra.Result) -> None:
     for index, policy in enumerate(MIX):
-        alone = ra.simulate(policy, PROBLEMS["restless"].problem, horizon=700, replications=50, seed=3)
+        alone = ra.simulate(policy, PROBLEMS["settled"].problem, horizon=700, replications=50, seed=3)
         np.testing.assert_array_equal(alone.regret[0], reference.regret[index])
         np.testing.assert_array_equal(alone.pulls[0], reference.pulls[index])
 
@@ -112,7 +112,7 @@ def test_slices_change_nothing(policy: ra.Policy, cuts: set[int]) -> None:
     """A run that stops anywhere and goes on is the run that did not stop."""
 
     def after(*ends: int) -> Run:
-        problem, checkpoints = PROBLEMS["restless"].problem, np.array([10, 350, 700])
+        problem, checkpoints = PROBLEMS["settled"].problem, np.array([10, 350, 700])
         run = Run(policy, problem, Start((0,) * 3, (0.0,) * 3), 3, 0, 32, checkpoints)
         for end in ends:
             run.advance(end)
@@ -604,3 +604,15 @@ def test_several_problems_at_once_are_each_as_alone() -> None:
 def test_wrong_lists_of_problems(problems: Any, said: str) -> None:
     with pytest.raises((TypeError, ValueError), match=said):
         ra.simulate(ra.UCB1(), problems, horizon=10)
+
+
+def test_a_problem_whose_means_change_is_refused() -> None:
+    """Two arms that swap at half time: regret against fixed means would be 0 for every policy."""
+    problem, message = (
+        restless([0.1, 0.2]),
+        "restless asks for t: its means change, and regret is against fixed ones, got",
+    )
+    drawn = ra.RandomProblem(restless, level=ra.Uniform(low=[0.0, 0.0], high=1.0))
+    for asked in (problem, [problem], {"a": problem}, drawn):
+        with pytest.raises(ValueError, match=message):
+            ra.simulate(ra.UCB(C=0.5), asked, horizon=10)

@@ -10,16 +10,19 @@ from rightarm.policies.boltzmann import (
     schedule,
     two_phase,
 )
+from rightarm.policies.exp3pp2017 import EXP3PlusPlus2017
 from rightarm.policies.exponential import EXP3, EXP3PlusPlus, SoftMix
 from rightarm.policies.greedy import EpsilonGreedy, ExploreThenCommit, decreasing
 from rightarm.policies.gumbel import BoltzmannGumbel, PerturbedMean, ScaledGumbel
 from rightarm.policies.kl import KLMS, KLUCB, GaussianKLUCB
 from rightarm.policies.maillard import Maillard
+from rightarm.policies.robust import APE2, catoni_ucb, median_ucb
 from rightarm.policies.thompson import BetaThompson, GaussianThompson
 from rightarm.policies.ucb import MOSS, UCB, UCB1, AnytimeMOSS, RobustUCB, UCBImproved
 from rightarm.scores.policy import Policy, policy, probabilities
 
 __all__ = [
+    "APE2",
     "EXP3",
     "KLMS",
     "KLUCB",
@@ -31,6 +34,7 @@ __all__ = [
     "Boltzmann",
     "BoltzmannGumbel",
     "EXP3PlusPlus",
+    "EXP3PlusPlus2017",
     "EpsilonGreedy",
     "ExploreThenCommit",
     "GaussianKLUCB",
@@ -43,11 +47,13 @@ __all__ = [
     "Schedule",
     "SoftMix",
     "UCBImproved",
+    "catoni_ucb",
     "constant",
     "decreasing",
     "glie",
     "inverse_log",
     "inverse_sqrt",
+    "median_ucb",
     "policy",
     "probabilities",
     "schedule",

@@ -176,6 +176,7 @@ class _Play:
 def _check_problems(problem: Any) -> dict[str, Simulated]:
     """The problems by name; a list's are named by what they are."""
     if isinstance(problem, Problem | RandomProblem):
+        check_fixed(problem)
         return {"": problem}
     if isinstance(problem, Mapping):
         named = {str(name): each for name, each in problem.items()}
@@ -185,11 +186,28 @@ def _check_problems(problem: Any) -> dict[str, Simulated]:
     for each in named.values():
         if not isinstance(each, Problem | RandomProblem):
             raise TypeError(f"problem must be a problem such as Bernoulli([0.5, 0.4]), or several, got {problem!r}")
+        check_fixed(each)
     if not named:
         raise ValueError("problem must name at least one problem, got none")
     if len(set(named.values())) < len(named):
         raise ValueError(f"problems must differ from each other, got {', '.join(map(str, named.values()))}")
     return named
+
+
+def check_fixed(problem: Simulated) -> None:
+    """Raise if rewards depend on the round: regret would then be counted against means that are not those of a round.
+
+    >>> import rightarm as ra
+    >>> @ra.problem(mean=lambda level: level)
+    ... def tides(t, *, level: float):
+    ...     return level + np.sin(t)
+    >>> check_fixed(tides([0.0, 1.0]))
+    Traceback (most recent call last):
+    ValueError: tides asks for t: its means change, and regret is against fixed ones, got tides(level=[0.0, 1.0])
+    """
+    if "t" in problem.inputs:
+        name = problem.family.name
+        raise ValueError(f"{name} asks for t: its means change, and regret is against fixed ones, got {problem}")
 
 
 def _check_policies(policies: Policies) -> tuple[Policy, ...]:

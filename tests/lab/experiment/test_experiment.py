@@ -538,3 +538,16 @@ def test_values_changed_at_random_are_read_or_refused(seed: int) -> None:
             assert isinstance(read_text("\n".join(changed)), Experiment)
         except ExperimentError as error:
             assert 0 < len(str(error)) < 2_100  # noqa: PT017
+
+
+def test_a_problem_whose_means_change_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "tides.py").write_text(
+        "import numpy as np\nimport rightarm as ra\n\n\n@ra.problem(mean=lambda level: level)\n"
+        "def Tides(t, *, level: float):\n    return level + np.sin(t)\n"
+    )
+    path = tmp_path / "file.toml"
+    path.write_text(
+        'horizon = 9\npolicies.a = "UCB1()"\nproblems.sea = { use = "tides:Tides", level = [[0.0, 1.0]] }\n'
+    )
+    with pytest.raises(ExperimentError, match=r"problems\.sea: Tides asks for t: its means change"):
+        read_experiment(path)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pytest
 from typer.testing import CliRunner
 
 import rightarm as ra
 from rightarm.cli import app
 from rightarm.lab.paper import figure1 as lab
-from rightarm.lab.paper.figure1 import STUDY, STYLES, claims, difference, draw, report
+from rightarm.lab.paper.evidence import Verdict
+from rightarm.lab.paper.figure1 import STUDY, STYLES, best_half, claims, draw, guaranteed, report
 
 GRID = (0.001, 0.25, 100.0)
 
@@ -28,48 +29,80 @@ def test_the_grid_is_the_papers() -> None:
     assert set(grid) > {dict(cell.names)["c2"] for cell in STUDY.experiment(quick=True).cells}
 
 
+HOLDS, FAILS, OPEN = Verdict.HOLDS, Verdict.FAILS, Verdict.OPEN
+
+
 def point(scenario: str, algorithm: str, c2: float, mean: float, spread: float = 10.0) -> lab.Point:
-    return lab.Point(scenario, algorithm, c2, mean + spread * np.array([-1.0, 1.0, -1.0, 1.0]))
+    return lab.Point(scenario, algorithm, c2, mean + spread * np.tile([-1.0, -1.0, 1.0, 1.0], 4))
 
 
-def made_up(**means: float) -> lab.Points:
-    """Points of a figure in which each algorithm has one mean regret throughout, or another one in (b)."""
+def made_up(spread: float = 10.0, **means: float) -> lab.Points:
+    """Points in which each algorithm has one mean regret throughout, or another in (b), or at C² = 1/4 ("at")."""
     names = {"const": "BE-const", "log": "BE-log", "sqrt": "BE-sqrt"}
     cells = []
     for algorithm in (*STYLES, "BGE, location 0", "BGE, location −γ"):
         key = next((short for short, name in names.items() if name == algorithm), algorithm.split(",")[0].lower())
         for scenario in "ab":
             mean = means.get(f"{key}_{scenario}", means.get(key, 9_000.0))
-            cells += [point(scenario, algorithm, c2, mean) for c2 in GRID]
+            there = means.get(f"{key}_at", mean)
+            cells += [point(scenario, algorithm, c2, there if c2 == 0.25 else mean, spread) for c2 in GRID]
     return lab.Points(cells)
 
 
-PLAN = lab.Plan(1_000_000, 4, GRID, 1, (0.0,) + (0.01,) * 9)
+PLAN = lab.Plan(1_000_000, 16, GRID, 1, (0.0,) + (0.01,) * 9)
 
 
 def test_claims_follow_the_numbers() -> None:
     as_printed = made_up(sqrt_a=4_000, bge=1_500, ucb=1_600)
-    assert [claim.holds for claim in claims(as_printed, PLAN)] == [True] * 6
-    opposite = made_up(sqrt_a=9_000, const_b=1_000, bge=7_000, ucb=1_600)
-    assert [claim.holds for claim in claims(opposite, PLAN)] == [False] * 6
+    assert [claim.verdict for claim in claims(as_printed, PLAN)] == [HOLDS] * 11
+    opposite = made_up(sqrt_a=9_000, const_b=1_000, bge=7_000, bge_at=12_000, ucb=1_600)
+    assert [claim.verdict for claim in claims(opposite, PLAN)] == [FAILS] * 11
+    noise = made_up(spread=20_000.0, sqrt_a=4_000, bge=1_500, ucb=1_600)
+    assert {claim.verdict for claim in claims(noise, PLAN)} <= {OPEN, HOLDS}
+    assert sum(claim.verdict is OPEN for claim in claims(noise, PLAN)) >= 3
 
 
-def test_difference_in_standard_errors() -> None:
-    x, y = point("a", "BGE", 0.25, 130.0), point("a", "UCB", 0.25, 100.0)
-    error = np.std([-10.0, 10.0, -10.0, 10.0], ddof=1) / 2
-    assert difference(x, y) == pytest.approx(30 / (error * np.sqrt(2)))
-    exact = [point("a", "UCB", 0.25, mean, spread=0.0) for mean in (1.0, 2.0)]
-    assert difference(exact[0], exact[0]) == 0.0
-    assert difference(exact[1], exact[0]) == np.inf
+def test_each_word_has_its_edge() -> None:
+    """“Comparable” and “notably well” are 1.5 times, “outperforming” is less, “fail” is 90% of a uniform choice."""
+    behind = [claim.verdict for claim in claims(made_up(sqrt_a=4_000, bge=1_700, ucb=1_600), PLAN)]
+    assert behind[3:7] == [HOLDS, HOLDS, FAILS, FAILS]
+    far = [claim.verdict for claim in claims(made_up(sqrt_a=4_000, bge=1_500, bge_at=2_400, ucb=1_600), PLAN)]
+    assert far[7:] == [FAILS, FAILS, FAILS, FAILS] or far[7:] == [FAILS, FAILS, OPEN, OPEN]
+    fails = [claim.verdict for claim in claims(made_up(log_b=8_000.0, bge=1_500, ucb=1_600), PLAN)]
+    assert fails[1] is FAILS
+
+
+def test_a_smaller_version_cannot_tell() -> None:
+    small = replace(PLAN, horizon=200_000)
+    points = made_up(sqrt_a=4_000, bge=1_500, ucb=1_600)
+    assert {claim.verdict for claim in claims(points, small)} == {OPEN}
+    assert "it cannot tell" in report(points, small)
+
+
+def test_no_guarantee_speaks_of_the_figure() -> None:
+    for plan in (PLAN, replace(PLAN, horizon=200_000)):
+        claim = guaranteed(plan)
+        assert claim.verdict is FAILS
+        assert "Theorem 4 promises 83,5" in claim.evidence
+        assert "Corollary 1 728,141" in claim.evidence
+    assert guaranteed(replace(PLAN, gaps=(0.0, 0.9))).verdict is HOLDS
+
+
+def test_the_best_is_chosen_by_one_half_and_judged_by_the_other() -> None:
+    lucky = lab.Point("a", "BGE", 0.25, np.tile([0.0, 1_000.0], 8))  # the best by its even replications
+    points = lab.Points([lucky, point("a", "BGE", 100.0, 400.0)])
+    found = best_half(points, "a", "BGE")
+    assert (found.c2, found.regret.mean()) == (0.25, 1_000.0)
 
 
 def test_report_and_pictures(tmp_path: Path) -> None:
     points = made_up(bge=7_000, ucb=1_600)
     text = report(points, PLAN)
-    assert "**does not agree**" in text
-    assert "| agrees |" in text
+    assert "| fails |" in text
+    assert "| holds |" in text
+    assert all(criterion in text for criterion in STUDY.criteria)
     assert "BGE, location −γ" in text
-    assert "| 7000 (6) |" in text
+    assert "| 7000 (3) |" in text
     draw(points, PLAN, tmp_path / "figure.png", tmp_path / "figure.svg")
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
     assert "<svg" in (tmp_path / "figure.svg").read_text()

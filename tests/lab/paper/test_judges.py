@@ -1,7 +1,8 @@
-"""The judges on results made up to agree and to disagree, and the simulations against plain ones."""
+"""The judges on results made up to agree, to disagree and to decide nothing; the simulations against plain ones."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,13 +11,16 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy import stats
 
 import naive
 import rightarm as ra
 from rightarm import theory
 from rightarm.lab.experiment import Cell
-from rightarm.lab.paper import STUDIES, proposition1, theorem2
+from rightarm.lab.paper import STUDIES, catoni, lemmas, proposition1, rates, theorem2
+from rightarm.lab.paper.evidence import Verdict, is_below, is_less
 from rightarm.lab.paper.finding import Claim, Study, above, below
+from rightarm.lab.paper.growth import fit
 from rightarm.lab.results import Results
 from rightarm.simulation.jobs import Outcome, play_jobs
 from rightarm.simulation.statistics import Curve
@@ -59,19 +63,34 @@ def named(cell: Cell, name: str) -> Any:
 
 
 BY_NAME = {study.name: study for study in STUDIES}
+HOLDS, FAILS, OPEN = Verdict.HOLDS, Verdict.FAILS, Verdict.OPEN
 
 
 def exact(cell: Cell, T: F64) -> F64:
     t = np.arange(3, T[-1] + 1)
-    rates = {"η = 1/Δ": 4 + 0 * t, "η = √(log t)/Δ": 4 * np.sqrt(np.log(t)), "η = (log t)/Δ": 4 * np.log(t)}
+    rates = {
+        "η = 1/Δ": 4 + 0 * t,
+        "η = √(log t)/Δ": 4 * np.sqrt(np.log(t)),
+        "η = (log t)/Δ": 4 * np.log(t),
+        "η = log(tΔ²)/Δ": 4 * np.log(np.maximum(t / 16, np.e)),
+    }
     total: F64 = 0.25 * np.cumsum(1 / (1 + np.exp(0.25 * rates[named(cell, "policy")])))
     return np.asarray(total[T.astype(int) - 3])
 
 
 def stuck_as_computed(cell: Cell) -> I64:
-    share = theorem2.stuck_share(named(cell, "rate"), 0.25, cell.horizon)
+    sure, chance = (0.9, 0.95) if named(cell, "problem") == "0.9" else (0.5, 0.75)
+    c, more = (2.0, 0.01) if "rate" not in dict(cell.names) else (named(cell, "rate"), 0.0)
+    share = theory.theorem2_stuck(sure, chance, cell.horizon, lambda t: c * np.log(t) + more)
     stuck = np.arange(cell.replications) < share * cell.replications
     return np.where(stuck, 1, 100)[:, None] * np.ones((1, 2), np.int64)
+
+
+def theorem2_regret(cell: Cell, T: F64) -> F64:
+    """Linear, but for the printed threshold on the proof's problem."""
+    if named(cell, "problem") == "1/2" and named(cell, "policy") == "2 log t + 0.01":
+        return np.sqrt(T)
+    return 0.07 * T
 
 
 def unit(cell: Cell, T: F64) -> F64:
@@ -80,64 +99,139 @@ def unit(cell: Cell, T: F64) -> F64:
     return scale
 
 
+def by_policy(**regrets: float) -> Regret:
+    """One regret for each policy, or for what its name begins with; the others' under ``others``."""
+
+    def regret(cell: Cell, T: F64) -> F64:
+        name = str(named(cell, "policy"))
+        return next((value for key, value in regrets.items() if name.startswith(key)), regrets["others"]) + 0 * T
+
+    return regret
+
+
+def two_phases(second: float) -> Regret:
+    """Regret of the first phase in log T, and ``second`` after it."""
+    return lambda cell, T: 100 * np.log(cell.horizon) - second * (cell.horizon > T)
+
+
+def in_order(cell: Cell, T: F64) -> F64:
+    return 0.5 * theory.order(rates.ORDERS[named(cell, "policy")], cell.problem.arms, T)
+
+
+def corollary1_regret(constant: float) -> Regret:
+    def regret(cell: Cell, T: F64) -> F64:
+        first = 1e4 if named(cell, "problem") == "far" else 0.0
+        return first + constant * float(cell.policy.values["C"]) * unit(cell, T)
+
+    return regret
+
+
+def slow_and_fast(slow: str) -> Regret:
+    return lambda cell, T: 5 * np.log(T) ** 2 if named(cell, "policy") == slow else T**0.8
+
+
 TRUE: dict[str, tuple[Regret, Pulls]] = {
+    "glie": (lambda cell, T: T**0.95, no_pulls),
     "proposition1": (exact, no_pulls),
-    "theorem2": (lambda cell, T: 0.07 * T, stuck_as_computed),
-    "theorem3": (lambda cell, T: 100 * np.log(T), no_pulls),
+    "theorem2": (theorem2_regret, stuck_as_computed),
+    "monotone": (by_policy(BGE=100.0, others=1_000.0), no_pulls),
+    "greedy": (by_policy(BE=200.0, others=100.0), no_pulls),
+    "theorem3": (two_phases(5.0), no_pulls),
     "theorem4": (lambda cell, T: 5 * np.log(T) ** 2, no_pulls),
-    "corollary1": (lambda cell, T: 2 * unit(cell, T), no_pulls),
+    "underestimated": (slow_and_fast("BGE"), no_pulls),
+    "corollary1": (corollary1_regret(2.0), no_pulls),
+    "rates": (in_order, no_pulls),
     "theorem5": (lambda cell, T: 0.7 * unit(cell, T), no_pulls),
     "theorem6": (lambda cell, T: 5 * np.log(T) ** 2, no_pulls),
     "heavy-tails": (lambda cell, T: 100 + 0 * T, no_pulls),
-    "figure1": (lambda cell, T: _as_printed(cell) + 0 * T, no_pulls),
 }
-
-
-def _as_printed(cell: Cell) -> float:
-    """Regrets of 2,000 at most in 200,000 rounds, of which a uniform choice has 1,800."""
-    if named(cell, "policy") == "BE-sqrt" and named(cell, "problem") == "a":
-        return 800.0
-    return {"UCB": 320.0, "BGE": 300.0, "BGE-location": 300.0}.get(named(cell, "policy"), 1_800.0)
-
+MEASURED_ELSEWHERE = {"lemmas", "catoni", "figure1"}  # judged from samples of their own, or in test_figure1.py
 
 FALSE: list[tuple[str, str, Regret, Pulls]] = [
+    ("glie", "at least like", lambda cell, T: T**0.4, no_pulls),
+    ("glie", "sublinear", lambda cell, T: T**1.05, no_pulls),
     ("proposition1", "exact sum", lambda cell, T: 1.1 * exact(cell, T), no_pulls),
-    ("proposition1", "grows faster", lambda cell, T: np.log(T), no_pulls),
-    ("theorem2", "above the bound", lambda cell, T: 0.001 * T, stuck_as_computed),
+    ("proposition1", "grows faster", lambda cell, T: np.sqrt(np.log(T)), no_pulls),
+    ("theorem2", "above the bound", lambda cell, T: 0.0003 * T, stuck_as_computed),
     ("theorem2", "linear growth", lambda cell, T: 1000 * np.log(T), stuck_as_computed),
-    ("theorem2", "stuck", TRUE["theorem2"][0], no_pulls),
+    ("theorem2", "stuck", theorem2_regret, no_pulls),
+    ("monotone", "at some gap more than 3 times", by_policy(BGE=100.0, others=150.0), no_pulls),
+    ("greedy", "no better than ε-greedy", by_policy(BE=100.0, others=110.0), no_pulls),
     ("theorem3", "below the bound", lambda cell, T: 0.55 * theory.theorem3(0.5, cell.problem.arms, T), no_pulls),
-    ("theorem3", "logarithmic growth", lambda cell, T: 0.01 * T, no_pulls),
+    ("theorem3", "second phase", two_phases(150.0), no_pulls),
+    ("theorem3", "no faster than log T", lambda cell, T: 0.001 * cell.horizon + 0 * T, no_pulls),
     ("theorem4", "below the bound", lambda cell, T: 100 * np.log(T) ** 2, no_pulls),
-    ("corollary1", "below the bound", lambda cell, T: 201 * unit(cell, T), no_pulls),
-    ("theorem5", "some problem reaches", lambda cell, T: 0.49 * unit(cell, T), no_pulls),
+    ("theorem4", "no faster than log² T", lambda cell, T: np.sqrt(T), no_pulls),
+    ("underestimated", "below Theorem 4's bound", lambda cell, T: 0.4 * T, no_pulls),
+    ("corollary1", "below the bound", corollary1_regret(230.0), no_pulls),
+    ("corollary1", "after Theorem 6", corollary1_regret(230.0), no_pulls),
+    ("rates", "does not outgrow", lambda cell, T: in_order(cell, T) * T**0.2, no_pulls),
+    ("theorem5", "some problem reaches", lambda cell, T: 0.45 * unit(cell, T), no_pulls),
     ("theorem6", "below the bound", lambda cell, T: 300 * np.log(T) ** 2, no_pulls),
+    ("theorem6", "no faster than log² T", lambda cell, T: np.sqrt(T), no_pulls),
     ("heavy-tails", "below Theorem 6's bound", lambda cell, T: 0.45 * T, no_pulls),
-    ("figure1", "continue to perform well", lambda cell, T: 1_000 + 0 * T, no_pulls),
 ]  # fmt: skip
 
 
 def test_every_study_is_judged_both_ways() -> None:
-    assert set(TRUE) == set(BY_NAME) == {name for name, *_ in FALSE}
+    assert set(TRUE) == {name for name, *_ in FALSE} == set(BY_NAME) - MEASURED_ELSEWHERE
 
 
 @pytest.mark.parametrize("name", TRUE)
 def test_what_agrees_holds(name: str, tmp_path: Path) -> None:
-    finding = BY_NAME[name].judge(made_up(BY_NAME[name], tmp_path, *TRUE[name]))
-    assert finding.holds, finding.verdict
+    finding = BY_NAME[name].judge(made_up(BY_NAME[name], tmp_path, *TRUE[name], noise=0.001))
+    assert finding.verdict is HOLDS, finding.line
     assert finding.claims
-    assert finding.verdict.startswith("holds: ")
-    assert "\n" not in finding.verdict
+    assert "\n" not in finding.line
+    assert finding.line.startswith("holds: " if not finding.printed else "as printed fails (")
 
 
 @pytest.mark.parametrize(("name", "part", "regret", "pulls"), FALSE)
 def test_what_disagrees_does_not_hold(name: str, part: str, regret: Regret, pulls: Pulls, tmp_path: Path) -> None:
-    finding = BY_NAME[name].judge(made_up(BY_NAME[name], tmp_path, regret, pulls))
-    broken = [claim.statement for claim in finding.claims if not claim.holds]
-    assert any(part in statement for statement in broken), broken
-    assert not finding.holds
-    assert finding.verdict.startswith("does not hold as printed: ")
-    assert broken[0] in finding.verdict
+    finding = BY_NAME[name].judge(made_up(BY_NAME[name], tmp_path, regret, pulls, noise=0.001))
+    broken = [claim for claim in finding.claims if claim.verdict is FAILS]
+    assert any(part in claim.statement for claim in broken), broken
+    assert finding.verdict is FAILS
+    assert f"fails: {broken[0].statement}" in finding.line
+
+
+@pytest.mark.parametrize("name", TRUE)
+def test_what_is_all_noise_decides_nothing(name: str, tmp_path: Path) -> None:
+    noise = 30_000.0 if name == "heavy-tails" else 30.0  # whose bounds are far away
+    finding = BY_NAME[name].judge(made_up(BY_NAME[name], tmp_path, *TRUE[name], noise=noise))
+    assert finding.verdict is OPEN, finding.line
+    assert "statements cannot be told" in finding.line
+
+
+def test_one_replication_decides_nothing() -> None:
+    one = np.array([[5.0, 7.0]])
+    assert is_below(one, 1.0) is is_below(one, 100.0) is OPEN
+    assert is_less(one[:, 0], one[:, 1]) is OPEN
+    assert fit(Curve.of("", np.geomspace(1e3, 1e5, 9), np.ones((1, 9))))[0].p != 0.0
+
+
+def test_what_is_printed_and_wrong_is_said_first(tmp_path: Path) -> None:
+    """Corollary 1 without the gaps, Theorem 2 at its threshold, Theorem 3 with very many arms."""
+    for name, words in {
+        "corollary1": "regret below 200 σ √(KT) log K",
+        "theorem2": "linear regret on the proof's problem",
+        "theorem3": "1,000 arms",
+    }.items():
+        finding = BY_NAME[name].judge(made_up(BY_NAME[name], tmp_path / name, *TRUE[name], noise=0.001))
+        assert (finding.as_printed, finding.verdict) == (FAILS, HOLDS)
+        assert finding.line.startswith("as printed fails (")
+        assert words in finding.line
+        assert "; corrected holds: " in finding.line
+
+
+def test_a_quick_run_does_not_speak_of_long_horizons(tmp_path: Path) -> None:
+    finding = BY_NAME["theorem4"].judge(made_up(BY_NAME["theorem4"], tmp_path, *TRUE["theorem4"], noise=0.001))
+    quick = finding.of_quick()
+    for before, after in zip(finding.claims, quick.claims, strict=True):
+        assert after.verdict is (OPEN if before.large else before.verdict)
+        assert ("too short a run to tell" in after.evidence) is before.large
+    assert {claim.large for claim in finding.claims} == {True, False}
+    assert (finding.verdict, quick.verdict) == (HOLDS, OPEN)
 
 
 def test_theorem5_tells_of_the_proofs_own_problem(tmp_path: Path) -> None:
@@ -145,9 +239,9 @@ def test_theorem5_tells_of_the_proofs_own_problem(tmp_path: Path) -> None:
         return (0.4 if named(cell, "factor") == 1.0 else 0.8) * unit(cell, T)
 
     finding = BY_NAME["theorem5"].judge(made_up(BY_NAME["theorem5"], tmp_path, only_twice_the_gap))
-    assert finding.holds
-    assert not any(remark.holds for remark in finding.remarks)
-    assert "½ is not reached for every K there" in finding.verdict
+    assert finding.verdict is HOLDS
+    assert {remark.verdict for remark in finding.remarks} == {FAILS}
+    assert "½ is not reached for every K there" in finding.line
 
 
 def test_theorem4_says_which_bounds_say_nothing(tmp_path: Path) -> None:
@@ -155,7 +249,30 @@ def test_theorem4_says_which_bounds_say_nothing(tmp_path: Path) -> None:
     judged = {claim.statement.partition(":")[0] for claim in finding.claims}
     assert {"C = σ", "C = σ/2"} <= judged
     assert "C = σ/8" not in judged  # any regret whatever is below that one
-    assert [r.holds for r in finding.remarks if r.statement.startswith("C = σ/8: the bound")] == [False]
+    assert [reason for reason in finding.left_out if reason.startswith("C = σ/8: the bound is ")]
+
+
+@pytest.mark.parametrize(("slow", "verdict"), [("BGE", HOLDS), ("UCB", FAILS)])
+def test_underestimated_tells_who_grows_more_slowly(slow: str, verdict: Verdict, tmp_path: Path) -> None:
+    study = BY_NAME["underestimated"]
+    finding = study.judge(made_up(study, tmp_path, slow_and_fast(slow), noise=0.001))
+    assert {remark.verdict for remark in finding.remarks} == {verdict}
+
+
+def test_greedy_counts_runs_that_are_stuck_and_were_not_drawn(tmp_path: Path) -> None:
+    """A rate of √t: 8 without such runs, and 0.0006 of them cost a quarter of T, here of 10,000 rounds, each."""
+
+    def regret(cell: Cell, T: F64) -> F64:
+        best = named(cell, "policy") == "BE-sqrt" and named(cell, "c") == 0.3
+        return (8.0 if best else 12.0 if named(cell, "policy") == "ε-const" else 100.0) + 0 * T
+
+    study = BY_NAME["greedy"]
+    finding = study.judge(made_up(study, tmp_path, regret, lambda cell: no_pulls(cell) + 5))
+    by_problem = {claim.statement.partition(":")[0]: claim for claim in finding.claims}
+    assert by_problem["two coins"].verdict is FAILS
+    share = theory.theorem2_stuck(0.5, 0.75, 10_000, lambda t: np.sqrt(t) / 0.3)
+    assert f"add {share * 0.25 * 9_999:.1f} to the mean" in by_problem["coin or 1/2"].evidence
+    assert by_problem["coin or 1/2"].verdict is HOLDS
 
 
 def test_heavy_tails_tell_where_the_plain_mean_breaks(tmp_path: Path) -> None:
@@ -164,37 +281,160 @@ def test_heavy_tails_tell_where_the_plain_mean_breaks(tmp_path: Path) -> None:
         return 200 + 0 * T if dict(cell.names) == names else 100 + 0 * T
 
     finding = BY_NAME["heavy-tails"].judge(made_up(BY_NAME["heavy-tails"], tmp_path, breaks_at_one))
-    assert finding.holds
-    assert [r.statement.partition(":")[0] for r in finding.remarks if not r.holds] == ["contaminated"]
-    assert "times its regret with contaminated (C = 1)" in finding.verdict
+    assert finding.verdict is HOLDS
+    found = {remark.statement.partition(":")[0]: remark.verdict for remark in finding.remarks}
+    assert [name for name, verdict in found.items() if verdict is HOLDS] == ["contaminated"]
+    assert set(found.values()) == {HOLDS, FAILS}
+    assert any("1.5 degrees" in reason and "no second moment" in reason for reason in finding.left_out)
 
 
 @pytest.mark.parametrize(("check", "sign"), [(below, 1.0), (above, -1.0)])
-def test_a_bound_is_broken_by_three_standard_errors(check: Callable[..., Claim], sign: float) -> None:
+def test_a_bound_is_kept_and_broken_with_certainty(check: Callable[..., Claim], sign: float) -> None:
     samples = np.array([[9.0, 9.0], [11.0, 11.0], [9.0, 9.0], [11.0, 11.0]])
     curve = Curve.of("x", np.array([10.0, 100.0]), samples)
-    error = curve.error[0]
-    near, far = (np.array([10.0, 10.0 - sign * distance * error]) for distance in (2.9, 3.1))
-    assert check("", curve, near).holds
-    assert not check("", curve, far).holds
+    limit = stats.t(3).isf(0.001 / 2) * curve.error[0]  # two points share the level
+    far = 10.0 + sign * 2 * limit
+    for distance, expected in {-1.01: FAILS, -0.99: OPEN, 0.0: OPEN, 0.99: OPEN, 1.01: HOLDS}.items():
+        assert check("", curve, np.array([far, 10.0 + sign * distance * limit])).verdict is expected
+
+
+def lemmas_measured(*terms: float, pulls: float, noise: float = 1e-3) -> lemmas.Measured:
+    luck = 1 + noise * np.random.default_rng(3).standard_normal((4, 64))
+    return lemmas.Measured("K = 2", 3_000, np.array(terms)[:, None] * luck[:3], (66.0, 1_585.0, 118.0), pulls * luck[3])
+
+
+@pytest.mark.parametrize(
+    ("terms", "pulls", "noise", "verdict", "part"),
+    [
+        ((2.0, 78.0, 17.0), 98.0, 1e-3, HOLDS, ""),
+        ((67.0, 78.0, 17.0), 163.0, 1e-3, FAILS, "Lemma 2"),
+        ((2.0, 1_590.0, 17.0), 1_610.0, 1e-3, FAILS, "Lemma 3"),
+        ((2.0, 78.0, 119.0), 200.0, 1e-3, FAILS, "Lemma 1"),
+        ((2.0, 78.0, 17.0), 99.0, 1e-3, FAILS, "add up"),
+        ((60.0, 78.0, 17.0), 156.0, 3.0, OPEN, "Lemma 2"),
+    ],
+)
+def test_lemmas_are_judged(terms: Any, pulls: float, noise: float, verdict: Verdict, part: str) -> None:
+    finding = lemmas.judge_terms([lemmas_measured(*terms, pulls=pulls, noise=noise)])
+    assert finding.verdict is verdict, finding.line
+    assert all(part in claim.statement for claim in finding.claims if claim.verdict is verdict) or verdict is HOLDS
+
+
+def test_lemmas_against_a_plain_count() -> None:
+    """Each replication played by itself, in plain Python: σ = 1, Δ = 1/2, C = 1; a bound of the reference besides."""
+    problem, T = ra.Gaussian([0.5, 0.0], sigma=1.0), 300
+    found = lemmas.decomposed(problem, 1.0, np.euler_gamma, T, 400, seed=1)[:, 0]
+    random, plain = np.random.default_rng(2), np.zeros((3, 400))
+    for r in range(400):
+        rewards = [[random.normal(0.5, 1.0)], [random.normal(0.0, 1.0)]]
+        for _ in range(T - 2):
+            means = [np.mean(own) for own in rewards]
+            tilde = [
+                m - np.log(-np.log(random.random())) / np.sqrt(len(own)) + np.euler_gamma / np.sqrt(len(own))
+                for m, own in zip(means, rewards, strict=True)
+            ]
+            arm = int(tilde[1] > tilde[0])
+            if arm == 1:
+                kind = 2 if means[1] > 1 / 6 else 1 if tilde[1] > 1 / 3 else 0
+                plain[kind, r] += 1
+            rewards[arm].append(random.normal(0.5 if arm == 0 else 0.0, 1.0))
+    for kind in range(3):
+        assert z(found[kind], plain[kind]) < 4.5
+
+
+def moments(value: float, noise: float, known: float, bound: float = 1.6) -> catoni.Moments:
+    luck = 1 + noise * np.random.default_rng(3).standard_normal(256)
+    return catoni.Moments("law", 50, {1: value * luck, -1: luck}, {1: known, -1: 1.0}, bound)
+
+
+@pytest.mark.parametrize(
+    ("value", "noise", "known", "verdict"),
+    [(1.4, 0.1, 1.4, HOLDS), (1.8, 0.1, 1.4, FAILS), (1.4, 0.1, 1.61, FAILS), (1.4, 3.0, 1.4, OPEN)],
+)
+def test_moments_are_judged(value: float, noise: float, known: float, verdict: Verdict) -> None:
+    assert catoni.judge_moments([moments(value, noise, known)]).verdict is verdict
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize(
+    "problem",
+    [
+        ra.StudentT(mean=[1.0], df=3.0, scale=1.0),
+        ra.Pareto(alpha=[2.1], scale=1.0),
+        ra.LogNormal(mu=[0.0], sigma=1.0),
+        ra.Bernoulli([0.1]),
+    ],
+    ids=str,
+)
+def test_moments_against_a_plain_sum(problem: ra.Problem, sign: int) -> None:
+    """The exact moment against a fine sum over quantiles, the tails on a grid of their own."""
+    C, n = float(np.sqrt(problem.second_moments[0])), 50
+    tails = np.geomspace(1e-60, 0.5, 200_001)
+    u = (tails[1:] + tails[:-1]) / 2
+    laws = {
+        "StudentT": stats.t(3.0, loc=1.0),
+        "Pareto": stats.pareto(2.1),
+        "LogNormal": stats.lognorm(1.0),
+        "Bernoulli": stats.bernoulli(0.1),
+    }
+    law, alpha = laws[problem.family.name], 1 / (C * np.sqrt(n))
+
+    def one(x: F64) -> F64:
+        x = alpha * np.asarray(x, dtype=float)
+        return np.asarray(np.exp(-sign * np.sign(x) * np.log1p(np.abs(x) + x**2 / 2)))
+
+    mean = float((np.diff(tails) * (one(law.ppf(u)) + one(law.isf(u)))).sum())
+    expected = np.exp(sign * problem.means[0] * np.sqrt(n) / C) * mean**n
+    assert catoni.exact(problem, C, n, sign) == pytest.approx(expected, rel=2e-3)
+    sampled = np.exp(sign * catoni.sampled(problem, C, n, 2_000, seed=1))
+    assert sampled.mean() < theory.catoni_moment(float(problem.second_moments[0]), C)
+
+
+def test_moments_of_the_reference() -> None:
+    """Student's t, 3 degrees of freedom, around 1: V = 4, C = 2, n = 50; another simulation had 1.385, 1.467."""
+    problem = ra.StudentT(mean=[1.0], df=3.0, scale=1.0)
+    found = [catoni.exact(problem, 2.0, 50, sign) for sign in (-1, 1)]
+    assert found == pytest.approx([1.385, 1.467], rel=0.02)
+    assert max(found) < theory.catoni_moment(4.0, 2.0)
+
+
+def test_theorem3_records_the_ends_of_first_phases() -> None:
+    for quick in (False, True):
+        for cell in BY_NAME["theorem3"].experiment(quick=quick).cells:
+            tau = 16 * np.e * cell.problem.arms * np.log(cell.horizon) / 0.25
+            assert int(np.ceil(tau)) - 1 in cell.checkpoints
 
 
 @pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.name)
 def test_cells_are_large_enough_and_not_too_large(study: Study) -> None:
     full = study.experiment().cells
-    assert max(cell.horizon for cell in full) >= 10**5
+    if study.name not in MEASURED_ELSEWHERE:
+        assert max(cell.horizon for cell in full) >= 10**5
     # at the measured 25 ns for ten arms and two cores: two minutes at most, four for Figure 1
     seconds = sum(c.replications * c.horizon * (c.problem.arms + 3) * 2e-9 for c in full) / 2
     assert seconds < (240 if study.name == "figure1" else 120)
 
 
+@pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.name)
+def test_what_decides_is_stated(study: Study) -> None:
+    assert study.criteria
+    assert all(criterion.endswith((".", "it.")) for criterion in study.criteria)
+
+
 COUNTS = {
-    "proposition1": (3, 3),
-    "theorem2": (3, 3),
-    "theorem3": (14, 10),
+    "glie": (5, 5),
+    "proposition1": (4, 4),
+    "theorem2": (5, 5),
+    "monotone": (60, 21),
+    "greedy": (105, 45),
+    "theorem3": (18, 14),
+    "lemmas": (12, 4),
     "theorem4": (4, 4),
-    "corollary1": (126, 60),
-    "theorem5": (52, 20),
+    "underestimated": (6, 6),
+    "corollary1": (271, 41),
+    "rates": (100, 50),
+    "theorem5": (80, 28),
+    "catoni": (32, 24),
     "theorem6": (6, 6),
     "heavy-tails": (100, 60),
     "figure1": (238, 126),
@@ -217,8 +457,8 @@ def cells_of(name: str) -> list[tuple[Any, ...]]:
 
 
 def test_some_cells_in_full() -> None:
-    gap = float(np.sqrt(100 / 31_623) * np.log(100))
-    assert (ra.BoltzmannGumbel(C=1.0), ra.Deterministic([2 * gap] + [0.0] * 99), 31_623, 16) in cells_of("theorem5")
+    gap = float(np.sqrt(100 / 2_200) * np.log(100))
+    assert (ra.BoltzmannGumbel(C=1.0), ra.Deterministic([2 * gap] + [0.0] * 99), 2_200, 32) in cells_of("theorem5")
     student = ra.StudentT(mean=[1.0] + [0.5] * 4, df=3.0, scale=1.0)  # whose largest second moment is 1 + 3
     assert (ra.BoltzmannGumbel(C=0.5, estimator="catoni"), student, 10**7, 32) in cells_of("theorem6")
     pareto = ra.Pareto(alpha=3.0, scale=[1.0] + [2 / 3] * 4)  # 3
@@ -226,6 +466,8 @@ def test_some_cells_in_full() -> None:
     phases = ra.Boltzmann(ra.two_phase(gap=0.5, horizon=3_162_278))
     assert (phases, ra.Bernoulli([0.75] + [0.25] * 4), 3_162_278, 64) in cells_of("theorem3")
     worst = ra.Gaussian([12 * np.sqrt(50 / 316_228)] + [0.0] * 49, sigma=1.0)
+    far = ra.Gaussian([1e4, 0.0], sigma=1.0)
+    assert (ra.BoltzmannGumbel(C=1.0), far, 100, 64) in cells_of("corollary1")
     assert (ra.BoltzmannGumbel(C=1.0), worst, 316_228, 64) in cells_of("corollary1")
     corrupted = ra.Bernoulli([0.51] + [0.5] * 9).corrupted(arm=0, rounds=5_000, reward=0.0)
     assert (ra.UCB(C=np.sqrt(0.0629)), corrupted, 10**6, 64) in cells_of("figure1")
@@ -251,8 +493,13 @@ def test_proposition1_against_plain_draws(tmp_path: Path) -> None:
     results = simulated(proposition1.STUDY, tmp_path, 2_000, 256)
     random = np.random.default_rng(5)
     t = np.arange(3, 2_001)
-    rates = {"η = 1/Δ": 4 + 0 * t, "η = √(log t)/Δ": 4 * np.sqrt(np.log(t)), "η = (log t)/Δ": 4 * np.log(t)}
-    for name, eta in rates.items():
+    etas = {
+        "η = 1/Δ": 4 + 0 * t,
+        "η = √(log t)/Δ": 4 * np.sqrt(np.log(t)),
+        "η = (log t)/Δ": 4 * np.log(t),
+        "η = log(tΔ²)/Δ": 4 * np.log(np.maximum(t / 16, np.e)),
+    }
+    for name, eta in etas.items():
         plain = 0.25 * (random.random((500, t.size)) < np.exp(0.5 * eta) / (np.exp(0.5 * eta) + np.exp(0.75 * eta)))
         assert z(results.one(policy=name).regret[:, -1], plain.sum(axis=1)) < 4.5
 
@@ -260,19 +507,27 @@ def test_proposition1_against_plain_draws(tmp_path: Path) -> None:
 def test_theorem2_against_plain_boltzmann_exploration(tmp_path: Path) -> None:
     T = 1_000
     results = simulated(theorem2.STUDY, tmp_path, T, 1024)
-
-    def reward(t: int, arm: I64, random: np.random.Generator) -> F64:
-        return np.where(arm == 0, random.random(arm.size) < 0.75, 0.5)
-
     for cell in results:
-        c = float(cell.value("rate"))
-        choose = naive.softmax(naive.inverse_log(1 / c))
-        plain = naive.regret_of_many(choose, reward, [0.0, 0.25], T, 2_000, np.random.default_rng(5))
-        never_back = plain == 0.25 * (T - 1)
+        rate = cell.value("rate")
+        c, more = (2.0, 0.01) if rate is None else (float(rate), 0.0)
+        sure, chance = (0.9, 0.95) if cell.value("problem") == "0.9" else (0.5, 0.75)
+        plain = plain_coins(sure, chance, lambda t, c=c, more=more: 1 / (c * math.log(t) + more), T)  # type: ignore[misc]
+        gap = chance - sure
+        never_back = np.isclose(plain, gap * (T - 1))
         assert z(cell.pulls[:, 0] == 1, never_back) < 4.5
         assert z(cell.regret[:, -1], plain) < 4.5
-        expected = theorem2.stuck_share(c, 0.25, T)
+        expected = theory.theorem2_stuck(sure, chance, T, lambda t, c=c, more=more: c * np.log(t) + more)  # type: ignore[misc]
         assert abs(never_back.mean() - expected) < 4.5 * np.sqrt(expected * (1 - expected) / never_back.size)
+
+
+def plain_coins(sure: float, chance: float, temperature: Callable[[float], float], T: int) -> F64:
+    """The regret of Boltzmann exploration on a coin and a sure arm, by the oracle."""
+
+    def reward(t: int, arm: I64, random: np.random.Generator) -> F64:
+        return np.where(arm == 0, random.random(arm.size) < chance, sure)
+
+    choose = naive.softmax(lambda t, spread, arms: temperature(t))
+    return naive.regret_of_many(choose, reward, [0.0, chance - sure], T, 2_000, np.random.default_rng(5))
 
 
 def z(x: NDArray[Any], y: NDArray[Any]) -> float:

@@ -72,7 +72,7 @@ from rightarm.problems import Problem
 from rightarm.problems.random import RandomProblem
 from rightarm.scores.policy import Policy
 from rightarm.simulation.engine import Start
-from rightarm.simulation.simulate import check_checkpoints, check_start
+from rightarm.simulation.simulate import check_checkpoints, check_fixed, check_start
 
 RUN_KEYS = ("problems", "policies", *SETTINGS, "grid", "zip")
 
@@ -281,6 +281,8 @@ class _Reader:
         start = None if problem.known is None else _start(problem, policy, made, player)
         horizon, replications, seed = (setting[name] for name in SETTINGS[:3])
         rounds = self._rounds(setting["checkpoints"], start.rounds if start else 0, horizon)
+        with blamed(problem.key):
+            check_fixed(made)
         if isinstance(made, RandomProblem):
             self._check_draw(problem, made, seed)
         return Cell(player, made, horizon, replications, seed, rounds, names, start)

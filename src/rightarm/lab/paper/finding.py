@@ -12,15 +12,14 @@ from typing import Any
 import numpy as np
 
 from rightarm.lab.experiment import Experiment, read_experiment
+from rightarm.lab.paper.evidence import Verdict, all_of, halves, is_below
 from rightarm.lab.paper.growth import Fit
-from rightarm.lab.results import Loaded
+from rightarm.lab.results import CellResult, Loaded
 from rightarm.simulation.panels import Line, Panel, Style
 from rightarm.simulation.statistics import Curve
 from rightarm.types import F64
 
 FOLDER = Path(__file__).parent
-CERTAIN = 3.0  # standard errors from which we speak of a difference
-AGREES = 4.5  # standard errors up to which a measured value is taken to equal an exact one, however many are compared
 
 
 @dataclass(frozen=True)
@@ -28,8 +27,16 @@ class Claim:
     """A statement, the measured answer, and the numbers behind it."""
 
     statement: str
-    holds: bool
+    verdict: Verdict
     evidence: str
+    large: bool = False
+    """Whether it speaks of long horizons, so that a quick run cannot tell."""
+
+    def of_quick(self) -> Claim:
+        """The claim as a quick run may state it."""
+        if not self.large or self.verdict is Verdict.OPEN:
+            return self
+        return replace(self, verdict=Verdict.OPEN, evidence=f"{self.evidence}; too short a run to tell")
 
 
 def panel(
@@ -56,31 +63,52 @@ class Table:
 
 @dataclass(frozen=True)
 class Finding:
-    """What a judge found; it holds if all of its claims do, while remarks have no weight."""
+    """What a judge found: the verdict is that of its claims together, while remarks have no weight."""
 
     margin: str
     """Measured over bound, in words."""
     claims: list[Claim]
     panels: list[Panel]
-    fits: dict[str, list[Fit]]
+    fits: dict[str, list[Fit]] = field(default_factory=dict)
+    printed: list[Claim] = field(default_factory=list)
+    """What the paper prints and is not so; the claims are then those of the corrected statement."""
     remarks: list[Claim] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+    """What was simulated and has no part in the verdict, and why."""
 
     @property
-    def holds(self) -> bool:
-        """Whether nothing measured contradicts the claim."""
-        return all(claim.holds for claim in self.claims)
+    def verdict(self) -> Verdict:
+        """On the claims, corrected where the paper errs."""
+        return all_of(claim.verdict for claim in self.claims)
 
     @property
-    def word(self) -> str:
-        """The verdict without its reasons."""
-        return "holds" if self.holds else "does not hold as printed"
+    def as_printed(self) -> Verdict:
+        """On the paper's statement to the letter."""
+        return all_of(claim.verdict for claim in (*self.printed, *self.claims))
 
     @property
-    def verdict(self) -> str:
-        """One line."""
-        against = [f"not so: {claim.statement} ({claim.evidence})" for claim in self.claims if not claim.holds]
-        return "; ".join([f"{self.word}: {self.margin}", *against])
+    def line(self) -> str:
+        """One line: as printed first, if that is something else; what fails is told, what is open is counted."""
+        first = f"as printed {_told(self.printed)}; corrected " if self.printed else ""
+        against = [f"fails: {_short(claim)}" for claim in self.claims if claim.verdict is Verdict.FAILS]
+        still = sum(claim.verdict is Verdict.OPEN for claim in self.claims)
+        open_ = [f"{still} of {len(self.claims)} statements cannot be told"] if still else []
+        return "; ".join([f"{first}{self.verdict}: {self.margin}", *against, *open_])
+
+    def of_quick(self) -> Finding:
+        """The same from a quick run, which cannot tell what speaks of long horizons."""
+        parts = {name: [claim.of_quick() for claim in getattr(self, name)] for name in ("claims", "printed", "remarks")}
+        return replace(self, **parts)  # type: ignore[arg-type]
+
+
+def _told(printed: Sequence[Claim]) -> str:
+    worst = all_of(claim.verdict for claim in printed)
+    return f"{worst} ({'; '.join(_short(claim) for claim in printed if claim.verdict is worst)})"
+
+
+def _short(claim: Claim) -> str:
+    return f"{claim.statement} ({claim.evidence})"
 
 
 @dataclass(frozen=True)
@@ -94,6 +122,8 @@ class Study:
     claim: str
     formula: str
     setting: str
+    criteria: tuple[str, ...]
+    """What decides, each in a sentence that stands before the numbers."""
     judge: Callable[[Loaded], Finding]
     styles: Mapping[str, Style] | None = None
     """How its curves look, if not as usual."""
@@ -131,16 +161,36 @@ def ratios(curves: Iterable[Curve], bounds: Iterable[F64]) -> F64:
 
 
 def below(statement: str, curve: Curve, bound: F64, x: str = "T") -> Claim:
-    """The claim that a curve (of ``x``) lies below a bound; it fails where the mean is above with certainty."""
+    """The claim that a curve (of ``x``) lies below a bound."""
     ratio = curve.mean / bound
-    holds = bool((curve.mean - CERTAIN * curve.error <= bound).all())
     where = f"{x} = {curve.x[ratio.argmax()]:,.10g}"
-    return Claim(statement, holds, f"measured / bound at most {ratio.max():.3g}, at {where}")
+    text = f"measured / bound at most {ratio.max():.3g}, at {where}"
+    return Claim(statement, is_below(curve.samples, bound), text)
 
 
 def above(statement: str, curve: Curve, bound: F64, x: str = "T") -> Claim:
-    """The claim that a curve (of ``x``) lies above a bound; it fails where the mean is below with certainty."""
+    """The claim that a curve (of ``x``) lies above a bound."""
     ratio = curve.mean / bound
-    holds = bool((curve.mean + CERTAIN * curve.error >= bound).all())
     where = f"{x} = {curve.x[ratio.argmin()]:,.10g}"
-    return Claim(statement, holds, f"measured / bound at least {ratio.min():.3g}, at {where}")
+    text = f"measured / bound at least {ratio.min():.3g}, at {where}"
+    return Claim(statement, is_below(-curve.samples, -bound), text)
+
+
+def worst_by_halves(label: str, cells: Sequence[CellResult]) -> Curve:
+    """For every T the cell with the largest regret in half of the replications: the regret of the other half."""
+    ends = {}
+    for T in sorted({cell.horizon for cell in cells}):
+        pairs = [halves(cell.regret[:, -1]) for cell in cells if cell.horizon == T]
+        ends[float(T)] = max(pairs, key=lambda pair: float(pair[0].mean()))[1]
+    return Curve.of(label, np.array(list(ends)), np.stack(list(ends.values()), axis=1))
+
+
+BOUNDED = (
+    "A bound holds if the mean is within it at every point by more than chance explains (Student’s t over the "
+    "replications, one-sided at 0.1% in all), fails if it is beyond it by as much at one point; else nothing is told."
+)
+GROWTH = (
+    "Growth is no faster than a law if a law as slow fits (Hotelling’s test over the replications, p ≥ 1%) and all "
+    "faster ones of log T, log² T, √T and T are rejected; log² T, which includes log T, counts only where log T is "
+    "rejected. The reverse fails; a quick run cannot tell."
+)

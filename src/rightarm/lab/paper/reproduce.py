@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from rightarm.lab.experiment import Experiment
+from rightarm.lab.paper.evidence import Verdict, all_of
 from rightarm.lab.paper.finding import Finding, Study
 from rightarm.lab.results import Loaded, load
 from rightarm.lab.run import run_into
@@ -49,15 +50,15 @@ class Reproduced:
     @property
     def line(self) -> str:
         """The verdict with the study's name."""
-        return f"{self.study.name}: {self.finding.verdict}"
+        return f"{self.study.name}: {self.finding.line}"
 
     @property
     def statements(self) -> list[str]:
-        """A line for each claim."""
-        return [
-            f"{'agrees        ' if claim.holds else 'does not agree'}  {claim.statement}: {claim.evidence}."
-            for claim in self.finding.claims
-        ]
+        """A line for each claim; what is printed and not so comes first."""
+        printed = [f"{claim.verdict:<11}  as printed: {claim.statement}" for claim in self.finding.printed]
+        corrected = [f"{claim.verdict:<11}  {claim.statement}" for claim in self.finding.claims]
+        claims = [*self.finding.printed, *self.finding.claims]
+        return [f"{line}: {claim.evidence}." for line, claim in zip([*printed, *corrected], claims, strict=True)]
 
 
 def reproduce(
@@ -73,7 +74,13 @@ def reproduce(
     experiment = study.experiment(size.quick, size.replications, size.seed)
     run_into(folder, experiment, workers=workers, dask=dask, progress=progress)
     results = load(folder)
-    return Reproduced(study, experiment, results, study.judge(results))
+    found = study.judge(results)
+    return Reproduced(study, experiment, results, found.of_quick() if size.quick else found)
+
+
+def exit_code(done: Sequence[Reproduced]) -> int:
+    """0 if every claim holds, corrected where the paper errs; 1 if one fails; 3 if one cannot be told."""
+    return {Verdict.HOLDS: 0, Verdict.FAILS: 1, Verdict.OPEN: 3}[all_of(one.finding.verdict for one in done)]
 
 
 def write(done: Sequence[Reproduced], stem: Path, title: str, made: str, quick: bool) -> list[Path]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rightarm.lab.paper.finding import Finding, Study
-from rightarm.lab.paper.theorem4 import fraction, judge_bounds
+from rightarm.lab.paper.finding import BOUNDED, GROWTH, Finding, Study
+from rightarm.lab.paper.theorem4 import TELLING, fraction, judge_bounds
 from rightarm.lab.results import Loaded
 from rightarm.theory import theorem6
 
@@ -28,5 +28,6 @@ STUDY = Study(
     setting="Five arms, all gaps 1/2: Student's t with 3 degrees of freedom around 1 and 1/2, and Pareto with index 3 "
     "and means 3/2 and 1; neither has a third moment. C is √V, and 2 and 4 times too small. The logarithm has TΔ_i², "
     "as the proof has it; printed is TΔ_i.",
+    criteria=(BOUNDED, TELLING, GROWTH),
     judge=judge,
 )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rightarm.lab.paper.finding import AGREES, CERTAIN, Finding
-from rightarm.lab.paper.growth import LATER, short
+from rightarm.lab.paper.evidence import AGREES
+from rightarm.lab.paper.finding import Finding
+from rightarm.lab.paper.growth import LATER
 from rightarm.lab.paper.reproduce import Reproduced
 from rightarm.lab.report.charts import Chart, line_chart
 from rightarm.lab.report.pages import render
@@ -13,11 +14,13 @@ from rightarm.simulation.result import versions
 
 PAPER = "https://arxiv.org/abs/1705.10257"
 READING = (
-    "Curves are means with 95% confidence bands, dotted lines are computed. A bound is taken to be broken where the "
-    f"mean is beyond it by more than {CERTAIN:g} standard errors; a measured value equals an exact one if they differ "
-    f"by less than {AGREES:g}. “Holds” means that nothing measured here contradicts the claim. Growth is the "
-    f"least-squares fit of a + b g(T) to the later part of a curve ({LATER:.0%} of its logarithmic range), weighted by "
-    "standard errors; the residual is the root mean square distance in standard errors."
+    "Curves are means with 95% confidence bands, dotted lines are computed. A verdict is one of three: holds, fails, "
+    "or cannot tell; what decides it stands before the numbers. “Holds” means that what was simulated agrees with the "
+    "claim with certainty; it proves nothing about other problems. Where the paper’s statement is wrong as printed, "
+    "that is said first, and the verdict below it is on the corrected statement. A measured value equals an exact one "
+    f"if they differ by less than {AGREES:g} standard errors. Student’s t does not see what happens in fewer "
+    "runs than were played, such as a policy that gets stuck once in a thousand. Growth is looked for in the later "
+    f"part of a curve ({LATER:.0%} of its logarithmic range)."
 )
 
 
@@ -40,13 +43,12 @@ def _charts(one: Reproduced) -> list[Chart]:
 
 
 def _growth(finding: Finding) -> list[list[str]]:
-    """The rows of its table of fits."""
-    rows = []
-    for label, (best, *others) in finding.fits.items():
-        rest = ", ".join(f"{other.law} ({short(other)})" for other in others)
-        law = f"{best.a:.4g} {'+' if best.b >= 0 else '−'} {abs(best.b):.4g} {best.law}".replace("-", "−")
-        rows.append([label, law, f"± {best.b_error:.2g}", short(best), rest])
-    return rows
+    """The rows of its table of fits: a law that is rejected has no formula."""
+    return [
+        [label, found.law, "rejected" if found.rejected else found.text, f"{found.p:.2g}".replace("nan", "–")]
+        for label, fits in finding.fits.items()
+        for found in fits
+    ]
 
 
 def _setting(one: Reproduced) -> str:
