@@ -15,6 +15,10 @@ from rightarm.scores.policy import probabilities as probabilities
 
 ScheduleLike = Schedule | float | Callable[..., Any]
 
+class _APE2(PolicyFamily):
+    def __call__(self, p: float, c: float, estimator: Estimator | str = ...) -> Policy:
+        """Perturb a robust mean by Gumbel noise, for rewards of which only the p-th moment is finite, 1 < p ≤ 2."""
+
 class _EXP3(PolicyFamily):
     def __call__(self, gamma: float) -> Policy:
         """Choose by exponential weights on estimated gains, mixed with a uniform choice."""
@@ -58,6 +62,10 @@ class _BoltzmannGumbel(PolicyFamily):
 class _EXP3PlusPlus(PolicyFamily):
     def __call__(self, c: float = 18.0) -> Policy:
         """Exponential weights on estimated losses, whose exploration of an arm shrinks with its estimated gap."""
+
+class _EXP3PlusPlus2017(PolicyFamily):
+    def __call__(self, alpha: float = 3.0, beta: float = 256.0, estimator: Estimator | str = ...) -> Policy:
+        """EXP3++ whose exploration follows gaps between confidence bounds on the arms' mean losses: regret of order log² T."""
 
 class _EpsilonGreedy(PolicyFamily):
     def __call__(self, epsilon: ScheduleLike, estimator: Estimator | str = ...) -> Policy:
@@ -123,6 +131,7 @@ class _two_phase(Family):
     def __call__(self, gap: float, horizon: float) -> Schedule:
         """Theorem 3: η_t = 1 before τ = 16 e K log(T) / Δ², and η_t = log(t Δ²) / Δ from then on."""
 
+APE2: _APE2
 EXP3: _EXP3
 KLMS: _KLMS
 KLUCB: _KLUCB
@@ -134,6 +143,7 @@ BetaThompson: _BetaThompson
 Boltzmann: _Boltzmann
 BoltzmannGumbel: _BoltzmannGumbel
 EXP3PlusPlus: _EXP3PlusPlus
+EXP3PlusPlus2017: _EXP3PlusPlus2017
 EpsilonGreedy: _EpsilonGreedy
 ExploreThenCommit: _ExploreThenCommit
 GaussianKLUCB: _GaussianKLUCB
