@@ -21,7 +21,7 @@ from rightarm.notebook import html_table
 from rightarm.propensity import check_arm, log_of_one, of_largest
 from rightarm.scores.family import Part, PolicyFamily
 from rightarm.scores.inputs import Memory, State, Variances, check_memory, check_statistics, check_variances
-from rightarm.scores.rules import CERTAIN, FAR, goes_first, location_and_scale, mix
+from rightarm.scores.rules import CERTAIN, FAR, FORGOTTEN, location_and_scale, mix, share_untried
 from rightarm.scores.score import Score
 from rightarm.types import F64
 
@@ -47,7 +47,7 @@ class Policy(Score):
         array([1.048, 2.048])
         """
         state = self._state(round, pulls, means, memory, variances)
-        if self._first(state) >= 0:
+        if self._untried(state) is not None:
             raise ValueError(f"pulls must be at least 1 for every arm, got {state.pulls.tolist()}")
         return self._evaluated(self, state, np.asarray(z, dtype=float))
 
@@ -83,9 +83,9 @@ class Policy(Score):
         state = self._state(round, pulls, means, memory, variances)
         if not isinstance(random, np.random.Generator):
             raise TypeError(f"random must be a numpy.random.Generator, got {random!r}")
-        first, arms = self._first(state), state.means.size
-        if first >= 0:
-            return first
+        untried, arms = self._untried(state), state.means.size
+        if untried is not None:
+            return int(random.choice(np.flatnonzero(untried)))
         if self.explore is not None:
             explored = int(np.searchsorted(np.cumsum(self._floors(state)), random.random(), side="right"))
             if explored < arms:
@@ -101,7 +101,7 @@ class Policy(Score):
     ) -> F64:
         """The exact probability of every arm, from the law of the scores: `propensity.of_largest`, beneath exploration.
 
-        An arm never pulled goes first, with probability 1.
+        Arms never pulled go first, and share the draw evenly.
 
         >>> from rightarm import Boltzmann, BoltzmannGumbel
         >>> Boltzmann(1.0).probabilities(round=9, pulls=[4, 4], means=[0.0, np.log(3)])
@@ -110,9 +110,9 @@ class Policy(Score):
         array([0.85404, 0.14596])
         """
         state = self._state(round, pulls, means, memory, variances)
-        first = self._first(state)
-        if first >= 0:
-            return np.asarray(np.arange(state.pulls.size) == first, dtype=float)
+        untried = self._untried(state)
+        if untried is not None:
+            return untried
         chances = np.array(of_largest(*self._score_law(state)))
         if not mix(chances, self._floors(state), 0.0, np.empty(chances.size)):
             raise ValueError(f"{self!r}: what it chooses by are not probabilities: {chances.tolist()}")
@@ -136,9 +136,9 @@ class Policy(Score):
         """
         state = self._state(round, pulls, means, memory, variances)
         check_arm(arm, state.means.size)
-        first = self._first(state)
-        if first >= 0:
-            return 0.0 if arm == first else -math.inf
+        untried = self._untried(state)
+        if untried is not None:
+            return math.log(untried[arm]) if untried[arm] else -math.inf
         decided = log_of_one(*self._score_law(state), arm)
         if self.explore is None:
             return decided
@@ -220,9 +220,14 @@ class Policy(Score):
         spreads = check_variances(self, self.asks_variance, variances, counts)
         return State(t, counts, averages, columns, spreads, counts.size)
 
-    def _first(self, state: State) -> int:
-        """The arm that goes first, the formulas being of no use before it has a reward; −1 if there is none."""
-        return goes_first(state.pulls, np.zeros(state.pulls.size)) if self.needs_pulls else -1
+    def _untried(self, state: State) -> F64 | None:
+        """The probabilities while arms have no reward, and the formulas are of no use; None if all have one."""
+        count = state.pulls.size
+        if not self.needs_pulls or state.pulls.min() >= FORGOTTEN:
+            return None
+        chances = np.empty(count)
+        share_untried(state.pulls, np.arange(count), np.zeros(count, dtype=np.int64), chances)
+        return chances
 
 
 @overload
