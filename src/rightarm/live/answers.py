@@ -32,11 +32,15 @@ def difference(state: State, arm: Hashable, other: Hashable, confidence: float) 
 
 
 def harmful(state: State, budget: float) -> list[Hashable]:
-    """The active arms that are worse than the control by more than ``budget``, with an error of 5% over all of them."""
-    control = state.index[state.settings.control]
-    others = [i for i in np.flatnonzero(state.active).tolist() if i != control]
-    confidence, found = 1 - 0.05 / max(len(others), 1), list[Hashable]()
-    for i in others:
+    """The active arms that are worse than the control by more than ``budget``.
+
+    The error is 5% over all arms that ever were or will be: the j-th has a share of 1/(j(j + 1)) of it.
+    """
+    control, found = state.index[state.settings.control], list[Hashable]()
+    for i in np.flatnonzero(state.active).tolist():
+        if i == control:
+            continue
+        confidence = 1 - 0.05 / ((i + 1) * (i + 2))
         counts, centres, spreads = (column[[i, control]] for column in state.lifetime())
         if inference.harm(counts, centres, spreads, budget, state.reward_range, confidence):
             found.append(state.names[i])
