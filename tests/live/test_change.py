@@ -213,3 +213,32 @@ def test_a_formula_that_is_gone_may_be_replaced(tmp_path: Path) -> None:
     for wrong in (ra.EXP3(gamma=0.1), CATONI):
         with pytest.raises(ValueError, match=r"cannot go on with what another policy has learned: .*own"):
             ra.Bandit.from_json(state, policy=wrong, change_policy=True)
+
+
+# Policies for other rewards.
+
+
+def test_another_policy_sees_rewards_in_its_own_unit() -> None:
+    """Statistics of a policy for rewards from 0 to 1 become those of the rewards, and back."""
+    rewards = {"a": [100.0, 400.0, 250.0], "b": [0.0, 500.0]}
+    for settings in ({}, {"window": 4}, {"discount": 0.9}):
+        bandits = [
+            told(rewards, policy, reward_range=(0, 500), **settings)  # type: ignore[arg-type]
+            for policy in (ra.BetaThompson(), ra.UCB(C=20.0))
+        ]
+        to_ucb = changed(bandits[0], ra.UCB(C=20.0))
+        to_beta = changed(bandits[1], ra.BetaThompson())
+        for found, expected in ((to_ucb, bandits[1]), (to_beta, bandits[0])):
+            for one, other in zip(found.table(), expected.table(), strict=True):
+                for name in ("pulls", "estimate", "mean", "low", "high", "probability"):
+                    assert one[name] == pytest.approx(other[name], rel=1e-9, abs=1e-9)
+            for bandit in (found, expected):
+                bandit.tell(arm="a", reward=300.0)
+            assert [row["estimate"] for row in found.table()] == pytest.approx(
+                [row["estimate"] for row in expected.table()]
+            )
+
+
+def test_a_policy_for_other_rewards_than_were_learned_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"BetaThompson\(\) is for other rewards than UCB\(C=0.5\) has learned"):
+        changed(told({"a": [5.0], "b": [0.5]}, ra.UCB(C=0.5)), ra.BetaThompson())

@@ -202,9 +202,14 @@ class Actions(Changes):
             self.change_arms([name for name, flag in zip(state.names, flags, strict=True) if flag])
 
     def change_arms(
-        self, names: Sequence[Hashable], priors: Sequence[tuple[Any, ...]] = (), reason: str | None = None
+        self,
+        names: Sequence[Hashable],
+        priors: Sequence[tuple[Any, ...]] = (),
+        *,
+        reason: str | None = None,
+        settings: Mapping[str, Any] | None = None,
     ) -> None:
-        """Let these arms be chosen and no others, and say so in the log."""
+        """Let these arms be chosen and no others, and say so in the log, which begins with the settings."""
         state = self.state
         if state.settings.control is not None and state.settings.control not in names:
             raise ValueError(f"the control, {state.settings.control!r}, cannot be retired")
@@ -218,7 +223,9 @@ class Actions(Changes):
         def events() -> list[Event]:
             extra: dict[str, Any] = {"prior": [list(row) for row in priors]} if priors else {}
             extra |= {} if reason is None else {"reason": reason}
-            return [{"event": "arms", "arms": names, "time": self.now()} | extra]
+            now = self.now()
+            first = [] if settings is None else [{"event": "settings", "settings": settings, "time": now}]
+            return [*first, {"event": "arms", "arms": names, "time": now} | extra]
 
         self.make(state.put_back_whole, state.whole_image(), state.set_arms, [(names, priors)], events)
         self.count()

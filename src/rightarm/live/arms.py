@@ -179,6 +179,24 @@ class Arms:
             if not all(map(math.isfinite, wrong.values())):
                 raise ValueError(f"{self.policy!r} cannot learn the reward {reward}: its columns would become {wrong}")
 
+    def rescale(self, factor: float, shift: float) -> None:
+        """Make of all rewards factor · reward + shift."""
+        if self.remembers or self.estimator.size:
+            raise ValueError(f"what {self.policy!r} has learned cannot be scaled to another range of rewards")
+        for kept in (self.kept,) if self.ever is None else (self.kept, self.ever):
+            kept[:, :, SUM] = factor * kept[:, :, SUM] + shift * kept[:, :, COUNT]
+            kept[:, :, LOST] *= factor
+            kept[:, :, SPREAD] *= factor**2
+        self.table[MEAN] = np.where(self.table[PULLS] > 0, factor * self.table[MEAN] + shift, 0.0)
+        self.table[VARIANCE] *= factor**2
+        self.recent = deque(told._replace(reward=factor * told.reward + shift) for told in self.recent)
+
+    def within(self, low: float, high: float) -> bool:
+        """Whether the means of all arms that have rewards are between two numbers."""
+        counts, means, _ = self.lifetime()
+        slack = 1e-9 * (high - low)
+        return bool(((counts == 0) | ((means >= low - slack) & (means <= high + slack))).all())
+
     # Taking back.
 
     def check_correction(self) -> None:

@@ -141,8 +141,7 @@ class Bandit(Generic[A]):
                         f"log must be a new one, got {writer.path} with {writer.events:,} events: "
                         "Bandit.open, from_json and from_log go on with a log"
                     )
-                writer.write([{"event": "settings", "settings": saved.as_settings(state), "time": self._actions.now()}])
-            self._actions.change_arms(names, priors)
+            self._actions.change_arms(names, priors, settings=saved.as_settings(state))
 
     def _begin(self, state: State, clock: Callable[[], float]) -> None:
         self._state, self._actions, self._lock = state, Actions(state, clock), threading.RLock()
@@ -163,10 +162,12 @@ class Bandit(Generic[A]):
     def close(self) -> None:
         """Close the log, if there is one; a bandit in a ``with`` statement does so at its end."""
         with self._lock:
-            if self._actions.log is not None:
-                if self._actions.folder is not None and os.getpid() == self._actions.process:
-                    self._actions.folder.save(self._ready(), self._actions.log)
-                self._actions.log.close()
+            actions = self._actions
+            if actions.log is not None:
+                if actions.folder is not None and os.getpid() == actions.process:
+                    actions.folder.save(self._ready(), actions.log)
+                    actions.folder = None
+                actions.log.close()
 
     def __enter__(self) -> Bandit[A]:
         return self
@@ -606,7 +607,7 @@ class Bandit(Generic[A]):
         """The bandit of a folder: made if it is not there, gone on with if it is, to the last event, after any crash.
 
         The folder has a log, in which everything is before it counts, and a snapshot, which is written whole after
-        ``every`` so many events and by `close`. ``settings`` are the other options of `Bandit`.
+        ``every`` so many events (or a tenth of all) and by `close`. ``settings`` are the other options of `Bandit`.
 
         - ``arms``, ``policy``, ``settings``: needed to make it (``policy`` and ``settings`` have defaults). Afterwards
           they may be left out; what is given must be what there is. ``change_arms`` adds and retires arms so that there

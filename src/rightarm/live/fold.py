@@ -140,7 +140,15 @@ class State:
 
     def set_policy(self, policy: Policy) -> None:
         """From now on another policy decides, with the statistics that there are."""
-        self._have(carried_over(self.known, policy), reward_scale(policy, self.settings.reward_range))
+        known, scale = carried_over(self.known, policy), reward_scale(policy, self.settings.reward_range)
+        factor, shift = change_of_scale(self.scale, scale)
+        if (factor, shift) != (1.0, 0.0):
+            known.rescale(factor, shift)
+        if policy.rewards is not None and not known.within(*policy.rewards):
+            raise ValueError(
+                f"{policy!r} is for other rewards than {self.known.policy!r} has learned; see reward_range"
+            )
+        self._have(known, scale)
         self._changed()
 
     def _changed(self, times: int = 1) -> None:
@@ -339,6 +347,14 @@ def mixed(law: Law, held: I64, share: float) -> Law:
 
 
 # Another policy.
+
+
+def change_of_scale(before: Scale | None, after: Scale | None) -> tuple[float, float]:
+    """The factor and what is added that make of a reward as one policy sees it the reward as another one does."""
+    low, high = (0.0, 1.0) if before is None else (before.back(0.0), before.back(1.0))
+    if after is not None:
+        low, high = after.apply(low), after.apply(high)
+    return high - low, low
 
 
 def carried_over(known: Arms, policy: Policy) -> Arms:

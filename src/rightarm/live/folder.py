@@ -16,7 +16,7 @@ LOG, SNAPSHOT = "log.jsonl", "snapshot.json"
 
 
 class Folder:
-    """Where a bandit lives; a snapshot is due after ``every`` so many events."""
+    """Where a bandit lives; a snapshot is due after ``every`` so many events, or a tenth of all if that is more."""
 
     def __init__(self, path: Path, every: int) -> None:
         self.path, self.every = path, every
@@ -51,7 +51,7 @@ class Folder:
 
     def look(self, state: State, log: LogWriter) -> None:
         """Write a snapshot if one is due."""
-        if log.events - self.saved >= self.every:
+        if log.events - self.saved >= max(self.every, self.saved // 10):
             self.save(state, log)
 
     def save(self, state: State, log: LogWriter) -> None:
