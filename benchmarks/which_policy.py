@@ -315,12 +315,28 @@ def which_c(replications: int) -> None:
     print(table(["C/σ", *(f"{c:.3g}" for c in factors)], rows))
 
 
+def long_runs() -> None:
+    """The paper's Figure 1, a million rounds: regret, and how often the best arm has next to no pulls."""
+    plain = ra.Bernoulli([0.51] + [0.5] * 9)
+    rules = {"ScaledGumbel": ra.ScaledGumbel(), "gumbel 0.333": gumbel(c=1 / 3), "by arms": by_arms(c=0.42, power=0.25)}
+    rows = []
+    for name, problem in (("(a)", plain), ("(b)", plain.corrupted(arm=0, rounds=5_000, reward=0.0))):
+        result = ra.simulate(list(rules.values()), problem, horizon=10**6, replications=64, seed=5, workers=1)
+        lost = (result.pulls[:, :, 0] < 0.05 * result.horizon).mean(axis=1)
+        cells = [f"{row['regret']:,.0f} ({row['standard_error']:,.0f})" for row in result.table()]
+        rows.append([name, *(f"{cell}, lost {share:.0%}" for cell, share in zip(cells, lost, strict=True))])
+    print(f"\nFigure 1, 10⁶ rounds\n\n{table(['scenario', *rules], rows)}")
+
+
 def main() -> None:
     """Play everything and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--replications", type=int, default=64)
     parser.add_argument("--rules", action="store_true", help="also the rules that were tried and not chosen")
+    parser.add_argument("--long", action="store_true", help="only Figure 1 over a million rounds")
     options = parser.parse_args()
+    if options.long:
+        return long_runs()
     rules = RULES if options.rules else {"ScaledGumbel": ra.ScaledGumbel()}
     cases = suite()
     played = [play(case, {**policies_of(case), **rules}, options.replications) for case in cases]

@@ -91,6 +91,7 @@ def test_a_shorter_horizon_is_the_beginning(reference: ra.Result) -> None:
     np.testing.assert_array_equal(long.regret[:, :, -1], reference.regret[:, :, -1])
 
 
+@pytest.mark.filterwarnings("ignore:policies got rewards that they are not for")
 def test_a_policy_does_not_depend_on_its_company(reference: ra.Result) -> None:
     for index, policy in enumerate(MIX):
         alone = ra.simulate(policy, PROBLEMS["settled"].problem, horizon=700, replications=50, seed=3)

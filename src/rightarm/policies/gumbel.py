@@ -45,11 +45,11 @@ def ScaledGumbel(pulls, mean, best, worst, best_spread, arms, z):
     I = arg max_i { μ̂_i + σ̂_i / (2 K^(1/6) √N_i) · Z_i },  Z_i Gumbel with location 0,
     σ̂_i² = max_j S_j / (N_j + 2) + ((max_j μ̂_j − min_j μ̂_j) / 2)² / N_i,  S_j = Σ (x − μ̂_j)² over the rewards of arm j
 
-    In place of `BoltzmannGumbel`'s C stands about a third of the largest deviation that any arm has shown; an arm's own
-    would starve arms whose first rewards happen to be equal. It needs neither the range of rewards nor the horizon, and
-    chooses the same if all rewards are multiplied or shifted. Where most of the value comes from rewards too rare to
-    have been seen, no such rule can know of them: there, give C or a floor. What was measured: docs/which-policy.md. No
-    bound is proved.
+    In place of C in the paper's equation (6) stands about a third of the largest deviation that any arm has shown; an
+    arm's own would starve arms whose first rewards happen to be equal. It needs neither the range of rewards nor the
+    horizon, and chooses the same if all rewards are multiplied or shifted. Where most of the value comes from rewards
+    too rare to have been seen, no such rule can know of them: there, give C or a floor. What was measured:
+    docs/which-policy.md. No bound is proved.
 
     >>> import rightarm as ra
     >>> state = dict(round=10, pulls=[4, 5], means=[0.25, 0.5], variances=[0.1875, 0.25])
