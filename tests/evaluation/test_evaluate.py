@@ -189,8 +189,16 @@ WRONG: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "sum": ({}, {"policy": {"a": 0.5}}, "policy must have probabilities that add up to 1, got 0.5"),
     "negative": ({}, {"policy": {"a": 2.0, "b": -1.0}}, r"policy\['b'\] must be a probability, got -1.0"),
     "propensity": ({"propensity": [0.5, 0.0]}, {}, "propensity of row 2 must be above 0 and at most 1, got 0.0"),
-    "tiny propensity": ({"propensity": [0.5, 1e-300]}, {}, "propensity must be at least 1e-100, got 1e-300 for arm 'b'"),
-    "huge range": ({}, {"reward_range": (-1e308, 1e308)}, r"reward_range must be at most 1e\+100 in size, got \(-1e\+308"),
+    "tiny propensity": (
+        {"propensity": [0.5, 1e-300]},
+        {},
+        "propensity must be at least 1e-100, got 1e-300 for arm 'b'",
+    ),
+    "huge range": (
+        {},
+        {"reward_range": (-1e308, 1e308)},
+        r"reward_range must be at most 1e\+100 in size, got \(-1e\+308",
+    ),
     "reward": ({"reward": [1.0, 1.5]}, {}, "reward must be from 0.0 to 1.0, see reward_range, got 1.5 in row 2"),
     "range": ({}, {"reward_range": (1, 1)}, r"reward_range must be two numbers, .*, got \(1, 1\)"),
     "no rewards": ({"reward": [None, None]}, {}, "log must have rows with rewards, got 2 rows without"),

@@ -388,8 +388,8 @@ def test_exponential_scales_over_hundreds_of_decades() -> None:
     random = np.random.default_rng(12)
     for _ in range(2_000):
         arms, size = int(random.integers(2, 7)), random.choice([5, 30, 150, 290])
-        location, scale = random.choice([-1, 0, 1], arms) * 10.0 ** random.uniform(-size, size, arms), random.uniform
-        spread = 10.0 ** scale(-size, size, arms)
+        location = random.choice([-1, 0, 1], arms) * 10.0 ** random.uniform(-size, size, arms)
+        spread = 10.0 ** random.uniform(-size, size, arms)
         found = of_largest(Exponential(), location, spread)
         assert abs(found.sum() - 1) < 1e-12, (location, spread, found)
 

@@ -339,7 +339,7 @@ def test_kl_ucb_of_arms_that_are_nearly_forgotten(mean: float) -> None:
     for pulls in 10.0 ** np.arange(-99.0, 5.0):
         for t in (1.5, 10.0, 1e15):
             for scores in (policy.scores, functools.partial(compiled.scores, policy)):
-                found = scores(t, [pulls, 1.0], [mean, 0.5], [0.0, 0.0])[0]
+                found = scores(t, [pulls, 1.0], [mean, 0.5], [0.0, 0.0])[0]  # type: ignore[arg-type, list-item]
                 assert mean <= found <= 1.0
                 assert found == 1.0 or pulls > 1e-3
 

@@ -12,7 +12,6 @@ from rightarm.logs.events import check_propensity
 from rightarm.logs.rows import Rows
 from rightarm.text import table, wrapped
 
-
 LARGEST = 1e100  # of rewards, as in a live bandit
 LEAST = 1e-100  # propensity: squares of weights are summed
 

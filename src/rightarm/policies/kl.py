@@ -10,7 +10,7 @@ from rightarm.scores.policy import policy
 
 TINY = 1e-300  # keeps a logarithm or a quotient finite where it is multiplied by zero
 ENOUGH = 1e6  # level from which on the largest q is 1 to the last digit, whatever the mean is
-NEAR = 0.08  # |s| up to which `series` is right to the last digit
+NEAR = 0.04  # |s| up to which `series` is right to the last digit
 
 
 def plogp(p):
@@ -95,7 +95,7 @@ def log_rest(mean):
 
 def series(w):
     """(log(1 + x) − 2s) / 2s³ with s = x/(2 + x) and w = s²: 1/3 + w/5 + w²/7 + ..., for |s| ≤ NEAR."""
-    return 1 / 3 + w * (1 / 5 + w * (1 / 7 + w * (1 / 9 + w * (1 / 11 + w * (1 / 13)))))
+    return 1 / 3 + w * (1 / 5 + w * (1 / 7 + w * (1 / 9 + w * (1 / 11))))
 
 
 def near_divergence(p, q, up, down):
