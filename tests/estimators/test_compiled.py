@@ -106,3 +106,23 @@ def test_the_plain_mean_of_the_loop_is_that_of_the_rows() -> None:
         average(arm, pulls[arm, np.arange(LANES)], reward, total, lost, mean, new_mean[0])
         np.testing.assert_array_equal(lanes.mean, mean)
         np.testing.assert_array_equal(lanes.pulls, pulls)
+
+
+def test_a_simulated_window_is_right_as_soon_as_very_large_rewards_have_left_it() -> None:
+    window = 12
+    lanes, random = Lanes(ra.Mean(window=window), variance=True), np.random.default_rng(5)
+    forget, recent = simulated_estimator(ra.Mean(window=window)).forget, np.zeros((window + 1, LANES, 2))
+    rewards = random.normal(1.0, 0.5, 80)
+    rewards[[1, 2, 40]] = [1e33, 1.7e33, -3e25]
+    arms = random.integers(0, ARMS, 80)
+    for t in range(1, 81):
+        lanes.take([arms[t - 1]] * LANES, [rewards[t - 1]] * LANES)
+        recent[t % (window + 1), :, 0], recent[t % (window + 1), :, 1] = arms[t - 1], rewards[t - 1]
+        known = (lanes.kept, recent, np.zeros((0, ARMS, LANES)), lanes.pulls, lanes.mean, lanes.variance)
+        _call(forget, (t, 0, lanes.numbers, *known))
+        counting = slice(max(0, t - window), t)
+        for k in range(ARMS):
+            left = rewards[counting][arms[counting] == k]
+            if left.size and np.abs(left).max() < 100:
+                np.testing.assert_allclose(lanes.mean[k], left.mean(), rtol=1e-12)
+                np.testing.assert_allclose(lanes.variance[k], left.var(), rtol=1e-9, atol=1e-12)

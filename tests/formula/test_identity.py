@@ -179,7 +179,7 @@ def test_modules_of_ones_own_count_by_what_is_used_of_them(make: Make) -> None:
 
 def test_compiled_functions_count_by_what_they_say(make: Make) -> None:
     source = """
-        @elementwise
+        @elementwise()
         def draw(x: float) -> float:
             return inner(x) + 1.0
         @jit

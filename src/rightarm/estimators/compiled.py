@@ -147,7 +147,7 @@ def forget_lanes(
 
 @jit
 def sum_again(told: int, window: int, columns: int, lane: int, kept: F64, recent: F64, memory: F64) -> None:
-    """Sum all rewards that count anew: once in a window, so that no rounding adds up, and after a very large one."""
+    """Sum all rewards that count anew: once in a window, against rounding, and when a very large one has left."""
     for k in range(kept.shape[0]):
         for i in range(OWN):
             kept[k, lane, i] = 0.0

@@ -77,7 +77,15 @@ def jit(function: Callable[..., Any]) -> Kernel:
 
 
 class Elementwise(Kernel):
-    """A compiled function of single numbers that live formulas call with arrays, for what NumPy does not have."""
+    """A compiled function of single numbers that live formulas call with arrays, for what NumPy does not have.
+
+    ``attempt`` is for a function that cannot become vector code: it has no branches, and gives the same number or NaN.
+    Compiled loops try it first, and call the function itself for what is left.
+    """
+
+    def __init__(self, function: Callable[..., float], attempt: Kernel | None = None) -> None:
+        super().__init__(function)
+        self.attempt = attempt
 
     def __call__(self, *arguments: Any) -> Any:
         columns = np.broadcast_arrays(*(np.asarray(argument, dtype=float) for argument in arguments))
@@ -85,9 +93,16 @@ class Elementwise(Kernel):
         return np.array(values).reshape(columns[0].shape)
 
 
-def elementwise(function: Callable[..., float]) -> Elementwise:
-    """Compile ``function``, of single numbers, for use in formulas live and compiled."""
-    return Elementwise(function)
+def elementwise(attempt: Kernel | None = None) -> Callable[[Callable[..., float]], Elementwise]:
+    """Compile a function of single numbers for use in formulas, live and compiled."""
+    return functools.partial(Elementwise, attempt=attempt)
+
+
+def attempting(function: types.FunctionType) -> types.FunctionType:
+    """A formula's function with attempts in the place of the functions that have them; itself if none has."""
+    used = globals_used(function).items()
+    attempts = {name: value.attempt for name, value in used if isinstance(value, Elementwise) and value.attempt}
+    return _copy(function, function.__globals__ | attempts) if attempts else function
 
 
 class MachineOperation:

@@ -153,7 +153,7 @@ class Arms:
         return float(self.fading ** (self.told - old.number))
 
     def _sum_again(self) -> None:
-        """Sum all rewards that count anew: once in a window, lest rounding adds up, and after a very large one."""
+        """Sum all rewards that count anew: once in a window, against rounding, and when a very large one has left."""
         self.table[:], self.kept[:] = 0.0, 0.0
         for _, arm, reward, added in self.recent:
             self.estimates.learn(self.table, self.kept, arm, reward, 1.0, self.estimates.numbers)

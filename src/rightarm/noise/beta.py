@@ -8,8 +8,8 @@ by the grid of `gaussian`, whose spacing is bounded here: on this scale a law's 
 Distribution functions have no short formula that holds for all shapes, densities have, and their derivatives: F_j is
 found at the left point, and what lies between two points of the grid is added to it.
 
-An arm's row of numbers depends on its shapes and on the grid, and the grid changes rarely: a live bandit keeps the rows,
-and a reward changes one of them (`Kept`).
+An arm's row of numbers depends on its shapes and on the grid, and the grid changes rarely: a live bandit keeps the
+rows, and a reward changes one of them (`Kept`).
 
 A row of LANES points is what a loop goes over, so that it becomes vector code: see `gumbel`.
 """
@@ -49,7 +49,7 @@ BLOCKS = 20
 GRID, POINTS_KEPT, STEPS_KEPT, WEIGHTS_KEPT, FIRST_ARM = 0, 1, 2, 3, 4
 # Of the first row: x_L, points left and right of it, the first step, and how far the points reach.
 LEFT, TOO_DEEP, NOT_DEEP, STEP_KEPT, LAST = 0, 1, 2, 3, 4
-# Of an arm's first row: its shapes, how many blocks of points it has, whether its law ends within, parts of five depths.
+# Of an arm's first row: its shapes, how many blocks of points it has, whether it ends within them, parts of depths.
 A, B, ROWS, ENDED, DEPTHS = (BLOCKS * LANES + place for place in range(5))
 UNKNOWN = -1.0  # in place of a number of blocks
 WIDE = BLOCKS * LANES + 16
@@ -259,8 +259,9 @@ def step_on(dx: F64, f: F64, d: F64, F: float, below: F64, ratio: F64) -> float:
         h = dx[n]
         left = C0 + h * (C1 * d[0, n] + h * (C2 * d[1, n] + h * (C3 * d[2, n] + h * (C4 * d[3, n] + h * C5 * d[4, n]))))
         m = n + 1
-        right = C0 - h * (
-            C1 * d[0, m] - h * (C2 * d[1, m] - h * (C3 * d[2, m] - h * (C4 * d[3, m] - h * C5 * d[4, m])))
+        g = -h
+        right = C0 + g * (
+            C1 * d[0, m] + g * (C2 * d[1, m] + g * (C3 * d[2, m] + g * (C4 * d[3, m] + g * C5 * d[4, m])))
         )
         below[n] = h * (f[n] * left + f[m] * right)
     for n in range(LANES):

@@ -10,7 +10,7 @@ from rightarm.scores.policy import policy
 
 TINY = 1e-300  # keeps a logarithm or a quotient finite where it is multiplied by zero
 ENOUGH = 1e6  # level from which on the largest q is 1 to the last digit, whatever the mean is
-NEAR = 0.2  # |s| up to which the series of `excess` is right to the last digit
+NEAR = 0.04  # |s| up to which `series` is right to the last digit
 
 
 def plogp(p):
@@ -93,20 +93,9 @@ def log_rest(mean):
     return np.log(np.maximum(rest, TINY)) + ((1 - rest) - p) / np.maximum(rest, TINY)
 
 
-def excess(s):
-    """(log(1 + x) − 2s) / (2s³) with s = x/(2 + x): 1/3 + s²/5 + s⁴/7 + ..., for |s| ≤ NEAR."""
-    w = s * s
-    p = 1 / 23
-    p = p * w + 1 / 21
-    p = p * w + 1 / 19
-    p = p * w + 1 / 17
-    p = p * w + 1 / 15
-    p = p * w + 1 / 13
-    p = p * w + 1 / 11
-    p = p * w + 1 / 9
-    p = p * w + 1 / 7
-    p = p * w + 1 / 5
-    return p * w + 1 / 3
+def series(w):
+    """(log(1 + x) − 2s) / 2s³ with s = x/(2 + x) and w = s²: 1/3 + w/5 + w²/7 + ..., for |s| ≤ NEAR."""
+    return 1 / 3 + w * (1 / 5 + w * (1 / 7 + w * (1 / 9 + w * (1 / 11))))
 
 
 def near_divergence(p, q, up, down):
@@ -114,8 +103,8 @@ def near_divergence(p, q, up, down):
 
     kl = p (x − log(1+x)) + (1−p) (y − log(1+y)) with x = (q−p)/p and y = (p−q)/(1−p): no large numbers cancel.
     """
-    third = p * (up * up * up) * excess(up) - (1 - p) * (down * down * down) * excess(down)
-    return (q - p) * (up + down) - 2 * third
+    third = (1 - up) * (up * up) * series(up * up) - (1 + down) * (down * down) * series(down * down)
+    return (q - p) * (up + down - third)
 
 
 @policy(noise=Gumbel(), keep={"log_mean": log_mean, "log_rest": log_rest}, rewards=(0, 1))
@@ -132,7 +121,9 @@ def KLMS(pulls, mean, best, log_mean, log_rest, best_log_mean, worst_log_rest, z
     array([-2.1972,  0.    ])
     """
     p, q = np.clip(mean, 0.0, 1.0), np.clip(best, 0.0, 1.0)
-    up, down = (q - p) / np.maximum(p + q, TINY), (q - p) / np.maximum((1 - p) + (1 - q), TINY)
+    both, rest = p + q, (1 - p) + (1 - q)
+    share = (q - p) / np.maximum(both * rest, TINY)
+    up, down = share * rest, share * both
     # The best mean has the largest log μ̂ and the smallest log(1 − μ̂) of all arms.
     far = p * (log_mean - best_log_mean) + (1 - p) * (log_rest - worst_log_rest)
     divergence = np.where(np.maximum(up, down) < NEAR, near_divergence(p, q, up, down), far)

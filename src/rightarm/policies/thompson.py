@@ -55,7 +55,31 @@ def BetaThompson(t, pulls, mean, z):
     return beta_draw(z, t, a, b)
 
 
-@elementwise
+@jit
+def first_attempt(z: float, t: float, a: float, b: float) -> float:
+    """What `beta_draw` gives if both gamma draws are accepted at once, by a bound that takes no logarithm; else NaN.
+
+    The bound of Marsaglia and Tsang for all shapes, u < 1 − 0.0331 x⁴, is one for the shape 1: 1 − 0.1985 c² x⁴ holds
+    for every shape from 1 on, and refuses 7% of the draws over the shape.
+    """
+    seed = scrambled(bits_of_double(z) ^ scrambled(bits_of_double(t)))
+    x, accepted = gamma_attempt(scrambled(u64(seed + GOLDEN)), a)
+    y, too = gamma_attempt(scrambled(u64(seed + GOLDEN + GOLDEN)), b)
+    return x / (x + y) if accepted & too else np.nan
+
+
+@jit
+def gamma_attempt(word: u64, shape: float) -> tuple[float, bool]:
+    """The first draw of `gamma_draw`, and whether it is surely accepted."""
+    d = shape - 1.0 / 3.0
+    c = 1.0 / np.sqrt(9.0 * d)
+    x = np.float64(gaussian(np.uint32(word)))
+    v = 1.0 + c * x
+    u = (np.float64(np.uint32(word >> u64(32))) + 0.5) * 2.0**-32
+    return d * (v * v * v), (u < 1.0 - 0.1985 * (c * c) * (x * x) * (x * x)) & (v > 0.0)
+
+
+@elementwise(first_attempt)
 def beta_draw(z: float, t: float, a: float, b: float) -> float:
     """A draw from Beta(a, b), a and b at least 1: X/(X + Y) of two gamma draws, all made from z and t.
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rightarm.formula import Formula, Program, define, program
-from rightarm.formula.compile import pointer
+from rightarm.formula.compile import attempting, pointer
 from rightarm.scores.inputs import State, one_each
 from rightarm.scores.policy import Policy
 from rightarm.scores.rules import FAR, location_and_scale
@@ -33,6 +33,7 @@ LEARN = (
 
 SCORE_ARGUMENTS = "t, pulls, mean, z, best, worst, arms, p, memory, top, bottom, k, lane"
 distance = 1.0  # stands in `affine_lanes` for the distance between its two readings
+attempts = False  # stands in `score_block` for whether `score` only attempts what `surely` does
 LEARN_ARGUMENTS = "t, pulls, mean, reward, probability, arms, p, memory, k, lane, out"
 
 
@@ -58,6 +59,13 @@ def score_block(
             out[k, lane] = score(
                 t, pulls[k, lane], mean[k, lane], noise, best[lane], worst[lane], arms, p, memory, top, bottom, k, lane
             )
+        if attempts:
+            for lane in range(out.shape[1]):
+                if out[k, lane] != out[k, lane]:
+                    n, m, noise = pulls[k, lane], mean[k, lane], np.float64(z[k, lane])
+                    out[k, lane] = surely(
+                        t, n, m, noise, best[lane], worst[lane], arms, p, memory, top, bottom, k, lane
+                    )
 
 
 def affine_lanes(
@@ -107,6 +115,11 @@ def common(t: float, arms: float, numbers: Any) -> tuple[float, ...]:
 
 def score(*arguments: Any) -> float:
     """Stands in the templates for the policy's formula, of SCORE_ARGUMENTS."""
+    raise NotImplementedError
+
+
+def surely(*arguments: Any) -> float:
+    """Stands in `score_block` for the policy's formula where the attempt has failed, of SCORE_ARGUMENTS."""
     raise NotImplementedError
 
 
@@ -192,9 +205,9 @@ def compiled_policy(policy: Policy) -> Compiled:
     subject = f"the policy {policy.family.name}"
     apart = FAR if policy.steady else 1.0
     return Compiled(
-        pointer(subject, score_block, SCORE, **_score(parts, "0.0" if policy.by_arm else scoring)),
+        pointer(subject, score_block, SCORE, **_attempted(parts, "0.0" if policy.by_arm else scoring)),
         pointer(subject, affine_lanes, AFFINE, distance=apart, **_score(parts, scoring if policy.by_arm else "0.0")),
-        pointer(subject, score_block, SCORE, **_score(parts, exploring)),
+        pointer(subject, score_block, SCORE, **_attempted(parts, exploring)),
         pointer(subject, learn_lanes, LEARN, common=common_of(parts), learn=_learn(parts, f"({learning})")),
         np.array(parts.numbers, dtype=float),
     )
@@ -213,6 +226,15 @@ def _score(parts: Program, expression: str) -> dict[str, Any]:
             "score": define("score", SCORE_ARGUMENTS, "0.0", {}),
         }
     return {"common": common_of(parts), "score": define("score", SCORE_ARGUMENTS, expression, parts.functions)}
+
+
+def _attempted(parts: Program, expression: str) -> dict[str, Any]:
+    """A score for `score_block`: attempted first, where a function of the formula can be."""
+    surely = _score(parts, expression)
+    quick = {name: attempting(function) for name, function in parts.functions.items()}
+    attempts = expression != "0.0" and any(quick[name] is not own for name, own in parts.functions.items())
+    score = define("score", SCORE_ARGUMENTS, expression, quick) if attempts else surely["score"]
+    return surely | {"score": score, "surely": surely["score"], "attempts": attempts}
 
 
 def _learn(parts: Program, expression: str) -> Any:
