@@ -223,8 +223,7 @@ def test_another_policy_sees_rewards_in_its_own_unit() -> None:
     rewards = {"a": [100.0, 400.0, 250.0], "b": [0.0, 500.0]}
     for settings in ({}, {"window": 4}, {"discount": 0.9}):
         bandits = [
-            told(rewards, policy, reward_range=(0, 500), **settings)  # type: ignore[arg-type]
-            for policy in (ra.BetaThompson(), ra.UCB(C=20.0))
+            told(rewards, policy, reward_range=(0, 500), **settings) for policy in (ra.BetaThompson(), ra.UCB(C=20.0))
         ]
         to_ucb = changed(bandits[0], ra.UCB(C=20.0))
         to_beta = changed(bandits[1], ra.BetaThompson())
