@@ -40,13 +40,14 @@ def test_the_law_is_the_one_of_the_formulas(name: str) -> None:
     pulls, means, memory = np.zeros(4), np.zeros(4), {column: np.zeros(4) for column in policy.columns}
     rewards: list[list[float]] = [[], [], [], []]
     for t in range(1, 121):
-        expected = policy.probabilities(t, pulls, means, memory or None)
+        spread = np.array([np.var(own) if own else 0.0 for own in rewards]) if policy.asks_variance else None
+        expected = policy.probabilities(t, pulls, means, memory or None, spread)
         found = chances(known)
         np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-9)
         if t > 8:
-            some = policy.probabilities(
-                t, pulls[[0, 2]], means[[0, 2]], {n: c[[0, 2]] for n, c in memory.items()} or None
-            )
+            columns = {n: c[[0, 2]] for n, c in memory.items()} or None
+            variances = None if spread is None else spread[[0, 2]]
+            some = policy.probabilities(t, pulls[[0, 2]], means[[0, 2]], columns, variances)
             np.testing.assert_allclose(chances(known, [0, 2]), some, rtol=1e-7, atol=1e-9)
         arm = t % 4 if t <= 8 else int(random.choice(4, p=found / found.sum()))
         reward = float(random.random() < 0.3 + 0.1 * arm)
