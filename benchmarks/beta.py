@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import rightarm as ra
 from benchmarks.common import rightarm_ns, table
@@ -26,7 +27,7 @@ TARGETS = {"ask + tell, K = 10": "≤ 15", "ask + tell, K = 100": "≤ 100", "a 
 def live(arms: int, rounds: int) -> float:
     """CPU microseconds per ask and tell on Bernoulli arms, every arm known."""
     bandit, luck = ra.Bandit(range(arms), ra.BetaThompson(), seed=1), random.Random(5)
-    means = [luck.random() for _ in range(arms)]
+    means: dict[Any, float] = {arm: luck.random() for arm in range(arms)}
     for arm in range(arms):
         bandit.tell(arm=arm, reward=0.5)
     bandit.ask()
