@@ -35,7 +35,7 @@ def of_largest(law: ScoreLaw | None, location: ArrayLike, scale: ArrayLike) -> F
     """The probability of every arm to have the largest score, location + scale·z with z of the given law.
 
     Errors are below 1e-12, of a law of your own below 1e-11, of beta laws below 1e-10. Scales of zero, or no law, make
-    a score its location; ties are fair. For `Beta`, the two arguments are its shapes.
+    a score its location; ties are fair, and arms at +∞ tie. For `Beta`, the two arguments are its shapes.
 
     >>> from rightarm.noise import Gumbel
     >>> of_largest(Gumbel(), location=[0.0, np.log(3)], scale=[1.0, 1.0])
@@ -52,8 +52,8 @@ def of_largest(law: ScoreLaw | None, location: ArrayLike, scale: ArrayLike) -> F
 def log_of_one(law: ScoreLaw | None, location: ArrayLike, scale: ArrayLike, arm: int) -> float:
     """The logarithm of the probability of one arm, with all digits however small the probability is.
 
-    A law of your own gives probabilities to 1e-11, and a logarithm only where the probability is above 1e-6. The
-    arguments are those of `of_largest`.
+    It is −∞ where it would be below all numbers. A law of your own gives probabilities to 1e-11, and a logarithm only
+    where the probability is above 1e-6. The arguments are those of `of_largest`.
 
     >>> from rightarm.noise import Gaussian
     >>> round(log_of_one(Gaussian(), location=[0.2, 0.9], scale=[0.025, 0.025], arm=0), 6)

@@ -201,3 +201,23 @@ def test_a_window_is_right_as_soon_as_very_large_rewards_have_left_it(scale: flo
             if own and max(own) < 100:
                 assert known.means()[arm] == pytest.approx(np.mean(own), rel=1e-12)
                 assert known.table[VARIANCE, arm] == pytest.approx(np.var(own), rel=1e-9, abs=1e-12)
+
+
+@ra.policy(noise=ra.noise.Gumbel())
+def three_of_each_first(pulls, mean, z):  # type: ignore[no-untyped-def]
+    return np.where(pulls < 3, np.inf, mean) + z
+
+
+def test_infinite_scores_are_the_same_live_and_simulated() -> None:
+    """Arms at +∞ share the choice."""
+    known = arms_of(three_of_each_first(), 3)
+    for arm, count in enumerate((2, 5, 2)):
+        for _ in range(count):
+            known.learn(arm, 0.5, 1.0)
+    assert chances(known).tolist() == [0.5, 0.0, 0.5]
+    state: dict[str, Any] = {"pulls": [2, 5, 2], "means": [0.5] * 3}
+    assert three_of_each_first().probabilities(10, **state).tolist() == [0.5, 0.0, 0.5]
+    result = ra.simulate(three_of_each_first(), ra.Bernoulli([0.5] * 3), horizon=1, replications=4_096, seed=1, **state)
+    first = (result.pulls[0] - np.array(state["pulls"])).sum(axis=0)
+    assert first[1] == 0
+    assert abs(first[0] - 2_048) / 32 < 4.5
