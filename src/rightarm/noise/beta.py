@@ -95,18 +95,9 @@ def height(x: float, a: float, b: float, middle: float) -> float:
 
 
 @jit
-def skewed_one(a: float, b: float) -> float:
+def skewed(a: float, b: float) -> float:
     """u such that F at the mode is about Φ(u); of shapes below 1 a bound, so that x_L is not too far right."""
     return min(max((b - a) / (3.0 * math.sqrt(a) * math.sqrt(b) * math.sqrt(a + b)), -1 / 3), 4.0)
-
-
-@jit
-def skewed(a: F64, b: F64) -> F64:
-    """The same for all arms."""
-    found = np.empty(a.size)
-    for j in range(a.size):
-        found[j] = skewed_one(a[j], b[j])
-    return found
 
 
 @jit
@@ -143,7 +134,9 @@ def find_grid(a: F64, b: F64, grid: F64) -> None:
     meets first: it changes rarely as arms learn. It is so as long as the two points between which it was found are too
     deep and not deep enough. The step is the largest power of four over which the depth falls by 3 at most.
     """
-    middle, skew, parts, reach = np.log(a / b), skewed(a, b), np.empty(a.size), NEAREST
+    middle, skew, parts, reach = np.empty(a.size), np.empty(a.size), np.empty(a.size), NEAREST
+    for j in range(a.size):
+        middle[j], skew[j] = mode(a[j], b[j]), skewed(a[j], b[j])
     while depth(-reach, a, b, middle, skew, parts) <= DEEPER or depth(reach, a, b, middle, skew, parts) >= DEPTH:
         reach *= 32.0
     low, high, x = -reach, reach, 0.0
@@ -163,7 +156,7 @@ def find_grid(a: F64, b: F64, grid: F64) -> None:
 @jit
 def keep_depths(j: int, a: float, b: float, kept: F64) -> None:
     """An arm's parts of the depths that `fits` asks for; its row is not yet known."""
-    skew = skewed_one(a, b)
+    skew = skewed(a, b)
     row, grid, middle = kept[FIRST_ARM + 2 * j], kept[GRID], mode(a, b)
     row[DEPTHS] = part_of_depth(grid[TOO_DEEP], a, b, middle, skew)
     row[DEPTHS + 1] = part_of_depth(grid[LEFT], a, b, middle, skew)
