@@ -133,7 +133,7 @@ def test_a_missing_file_is_one_line_and_a_traceback_is_there_for_whoever_asks(mo
     assert (outcome.exit_code, outcome.output) == (2, "rightarm: nowhere.jsonl: No such file or directory\n")
     outcome = CliRunner().invoke(app, ["run", "theorem9"])
     assert outcome.exit_code == 2
-    assert "there is no file theorem9; the paper's experiments are proposition1, " in outcome.output
+    assert "there is no file theorem9; the paper's experiments are glie, " in outcome.output
     monkeypatch.setenv("RIGHTARM_TRACEBACK", "1")
     assert isinstance(CliRunner().invoke(app, ["run", "theorem9"]).exception, ValueError)
 

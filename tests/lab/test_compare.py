@@ -78,7 +78,7 @@ WRONG = {
     "0.5": "a policy such as",
     "Bernoulli([0.5])": "unknown policy Bernoulli",
     "PerturbedMean(noise=0.5)": "noise must be a law of noise such as Gumbel",
-    "BoltzmannGumbel(C=1, estimator='median')": "estimator must be one of 'mean', 'catoni', got 'median'",
+    "BoltzmannGumbel(C=1, estimator='mode')": "estimator must be one of 'mean', 'catoni', 'median', got 'mode'",
 }
 
 

@@ -320,7 +320,7 @@ WRONG = {
     file(POLICY + "location = '1 +'"): "policies.bge.location: .* cannot be read",
     file(POLICY + "location = '__import__(\"os\")'"): "policies.bge.location: unknown name __import__",
     file(POLICY + "location = '1/0'"): "policies.bge.location: 1/0: division by zero",
-    file(POLICY + "estimator = 'median'"): "policies.bge.estimator: unknown name median in 'median'; there are .*",
+    file(POLICY + "estimator = 'mode'"): "policies.bge.estimator: unknown name mode in 'mode'; there are .*",
     file(POLICY + "grid = { C = [1, 2] }"): "policies.bge.grid.C: is given twice, also in policies.bge",
     file(POLICY + "grid = { location = 1 }"): "policies.bge.grid.location: must be a list",
     file(POLICY + "grid = 1"): "policies.bge.grid: must be a table",
