@@ -308,5 +308,5 @@ def test_the_code_of_the_page_runs() -> None:
     namespace: dict[str, Any] = {"__name__": "page"}
     for block in blocks:
         exec(block, namespace)
-    assert namespace["bandit"].ask().propensity == 1.0
+    assert namespace["bandit"].ask().propensity == 0.5
     check_estimator(namespace["Smoothed"](rate=0.05))

@@ -17,7 +17,7 @@ import pytest
 from numba.core import event
 
 import rightarm as ra
-from cases import cautious, restless
+from cases import cautious, settled
 from interpreters import run_python
 from rightarm.formula.cache import cache_directory
 from rightarm.formula.compile import bytecode_hash, fma, jit, positional
@@ -49,7 +49,7 @@ FAMILIES: dict[str, Callable[[float], ra.Policy]] = {
 
 @pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
 def test_a_sweep_compiles_nothing(family: Callable[[float], ra.Policy]) -> None:
-    problems = [restless([0.0] * arms, spread=c) for arms, c in ((1, 0.1), (3, 0.3), (17, 0.2))]
+    problems = [settled([0.0] * arms, spread=c) for arms, c in ((1, 0.1), (3, 0.3), (17, 0.2))]
     play(family(0.3), ra.Gaussian([0.0, 1.0]))
     play(family(0.3), problems[0])
     with compilations() as seen:
