@@ -13,6 +13,7 @@ from rightarm.types import F64
 
 # The row: the rewards that count, their sum, what rounding took of it, Σ (x − mean)²; then the estimator's own numbers.
 COUNT, SUM, LOST, SPREAD, OWN = 0, 1, 2, 3, 4
+ROUNDING = 8 * 2.0**-53
 LARGE = 2.0**20  # reward, in itself and over the size of others, beside which the squares of the others lose digits
 
 
@@ -95,4 +96,5 @@ def correct_reward(kept: F64, k: int, lane: int, before: float, after: float, we
     add_to_sum(kept, k, lane, -weight * before)
     add_to_sum(kept, k, lane, weight * after)
     change = weight * (after - before) * ((after - plain_mean(kept, k, lane)) + (before - mean))
-    kept[k, lane, SPREAD] = max(kept[k, lane, SPREAD] + change, 0.0)
+    rounding = ROUNDING * kept[k, lane, SPREAD]  # of what a very large reward leaves: rather too wide than too narrow
+    kept[k, lane, SPREAD] = max(kept[k, lane, SPREAD] + change, 0.0) + rounding

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
@@ -11,8 +12,9 @@ from rightarm.live import answers
 from rightarm.live.changes import Changes
 from rightarm.live.fold import State
 from rightarm.live.folder import Folder
-from rightarm.live.ledger import Decision, Unit, Waiting
+from rightarm.live.ledger import Answer, Decision, Unit, Waiting
 from rightarm.logs.events import Event, answer_event, check_arm_name
+from rightarm.scores.rewards import LARGEST
 from rightarm.types import I64
 
 GUARDED = 20  # rewards after which the guardrail is looked at again, or 5% of all
@@ -91,40 +93,71 @@ class Actions(Changes):
             waiting = ledger.pending.get(number)
             if number in told:
                 before: float | None = told[number]
+            elif waiting is None:
+                answered = ledger.answered[number]
+                before = None if answered.silent and settings.seconds is not None else answered.reward
             else:
-                before = ledger.answered[number].reward if waiting is None else waiting.so_far
+                before = waiting.so_far
             if settings.seconds is None:
                 learned.append(waiting is not None and number not in told)
                 if not learned[-1]:
                     ledger.check_again(number, value, before)
                     continue
             else:
-                value = state.check_reward(settings.combined(before, value))
+                value = self._combined(before, value)
                 learned.append(value != before)
             told[number] = value
         self.take(told)
         return learned
 
+    def _combined(self, before: float | None, reward: float) -> float:
+        """The reward of a decision when another one comes, if it can be learned."""
+        value = self.state.settings.combined(before, reward)
+        try:
+            return self.state.check_reward(value)
+        except ValueError as error:
+            raise ValueError(f"{error}, the sum of {before} and {reward}") from None
+
     def take(self, told: Mapping[int, float]) -> None:
         """Take rewards of decisions: of pending ones now or when their window closes, of others as corrections."""
         state = self.state
-        pending = state.ledger.pending
+        pending, answered, at_close = state.ledger.pending, state.ledger.answered, state.settings.at_close
         waits = [(pending[number], value) for number, value in told.items() if number in pending]
-        late = [(number, value) for number, value in told.items() if number not in pending]
-        if late:
-            self.correct([one for one in late if state.ledger.answered[one[0]].reward != one[1]])
-        if not waits:
-            return
-        if not state.settings.at_close:
+        late = [(number, answered[number], value) for number, value in told.items() if number not in pending]
+        late = [(number, before, value) for number, before, value in late if before.reward != value]
+        if not late and not at_close:
             self.answer(waits)
             return
+        self._check_late(late)
+        lessons = [] if at_close else [(one.arm, value, one.decision.propensity) for one, value in waits]
+        self._rehearse([*lessons, *((before.arm, value, before.propensity) for _, before, value in late)])
 
         def events() -> list[Event]:
-            now = self.now()
-            return [answer_event(one.decision.id, value, now) | {"part": True} for one, value in waits]
+            now, part = self.now(), {"part": True} if at_close else {}
+            corrections = [
+                {"event": "correction", "id": number, "reward": value, "time": now} for number, _, value in late
+            ]
+            return corrections + [answer_event(one.decision.id, value, now) | part for one, value in waits]
 
-        self.make(state.forget_draws, state.draws.used, state.noted, waits, events)
+        step = state.noted if at_close else state.answered
+        rows = [(state.corrected, *one) for one in late] + [(step, *one) for one in waits]
+        image = state.image(None, len(rows)), state.known.recent.copy()
+        self.make(state.put_back_corrected, image, _call, rows, events)
         self.count()
+
+    def _check_late(self, late: Sequence[tuple[int, Answer, float]]) -> None:
+        """Raise if an answer cannot be replaced."""
+        for number, before, _ in late:
+            if before.arm < 0:
+                raise ValueError(f"decision {number} cannot be corrected: an earlier version of rightarm answered it")
+            if before.reward is not None:
+                self.state.known.check_correction()
+
+    def _rehearse(self, lessons: Iterable[tuple[int, float | None, float]]) -> None:
+        """Raise if the policy cannot learn these rewards of arms that were chosen with these propensities."""
+        if self.state.known.remembers:
+            scaled = self.state.scaled
+            self.state.known.rehearse([(arm, scaled(r), chance) for arm, r, chance in lessons if r is not None])
 
     def answer(self, answers: Sequence[tuple[Waiting, float | None]]) -> None:
         """Close pending decisions, with their rewards or, where that is None, without."""
@@ -132,8 +165,7 @@ class Actions(Changes):
         if not answers:
             return
         if state.known.remembers:
-            lessons = [(one.arm, state.scaled(r), one.decision.propensity) for one, r in answers if r is not None]
-            state.known.rehearse(lessons)
+            self._rehearse((one.arm, reward, one.decision.propensity) for one, reward in answers)
         only = answers[0][0].arm if len(answers) == 1 else None
         image = state.image(only, len(answers))
         self.make(state.put_back, image, state.answered, answers, self._answers, answers)
@@ -151,44 +183,18 @@ class Actions(Changes):
         if not due:
             return
         default = state.settings.default
-        told, silent = [one for one in due if one.so_far is not None], [one for one in due if one.so_far is None]
-        answers = [(one, one.so_far) for one in told] + [(one, default) for one in silent]
-        if state.known.remembers:
-            lessons = [(one.arm, state.scaled(r), one.decision.propensity) for one, r in answers if r is not None]
-            state.known.rehearse(lessons)
+        rows = [(one, default if one.so_far is None else one.so_far, one.so_far is None) for one in due]
+        self._rehearse((one.arm, reward, one.decision.propensity) for one, reward, _ in rows)
 
         def events() -> list[Event]:
-            reward = {} if default is None else {"reward": default}
-            groups = [(told, {}), (silent, reward)]
+            groups = [(silent, list(some)) for silent, some in itertools.groupby(due, lambda one: one.so_far is None)]
+            given = {} if default is None else {"reward": default}
             return [
-                {"event": "expiry", "ids": [one.decision.id for one in group], "time": now} | extra
-                for group, extra in groups
-                if group
+                {"event": "expiry", "ids": [one.decision.id for one in some], "time": now} | (given if silent else {})
+                for silent, some in groups
             ]
 
-        self.make(state.put_back, state.image(None, len(answers)), state.answered, answers, events)
-        self.count()
-
-    def correct(self, rewards: Sequence[tuple[int, float]]) -> None:
-        """Replace rewards of decisions that are answered."""
-        state = self.state
-        if not rewards:
-            return
-        before = {number: state.ledger.answered[number] for number, _ in rewards}
-        for number, answer in before.items():
-            if answer.arm < 0:
-                raise ValueError(f"decision {number} cannot be corrected: an earlier version of rightarm answered it")
-            if answer.reward is not None:
-                state.known.check_correction()
-        state.known.rehearse([(before[n].arm, state.scaled(r), before[n].propensity) for n, r in rewards])
-
-        def events() -> list[Event]:
-            now = self.now()
-            return [{"event": "correction", "id": number, "reward": value, "time": now} for number, value in rewards]
-
-        image = state.image(None, len(rewards)), state.known.recent.copy()
-        rows = [(number, before[number], value) for number, value in rewards]
-        self.make(state.put_back_corrected, image, state.corrected, rows, events)
+        self.make(state.put_back, state.image(None, len(rows)), state.answered, rows, events)
         self.count()
 
     # Arms.
@@ -227,7 +233,7 @@ class Actions(Changes):
             first = [] if settings is None else [{"event": "settings", "settings": settings, "time": now}]
             return [*first, {"event": "arms", "arms": names, "time": now} | extra]
 
-        self.make(state.put_back_whole, state.whole_image(), state.set_arms, [(names, priors)], events)
+        self.make(state.put_back_whole, state.whole_image(), state.set_arms, [(names, priors, reason)], events)
         self.count()
 
     def prior(self, names: Sequence[Hashable], arm: Hashable, prior: Any) -> tuple[Hashable, float, float, float]:
@@ -236,11 +242,14 @@ class Actions(Changes):
         if arm not in names:
             raise ValueError(f"prior must be for some of the arms, got {arm!r}")
         if isinstance(prior, Sequence) and len(prior) == 3 and prior[0] == "like":
-            other, pulls = state.arm_number("prior", prior[1]), prior[2]
+            if prior[1] not in state.index:
+                raise ValueError(f"prior must be like an arm that has rewards, got {prior[1]!r}")
+            other, pulls = state.index[prior[1]], prior[2]
             counts, means, spreads = state.lifetime()
             if not counts[other]:
                 raise ValueError(f"prior must be like an arm that has rewards, got {prior[1]!r}")
-            mean, variance = means.item(other), spreads.item(other) / counts.item(other)
+            low, high = state.reward_range or (-LARGEST, LARGEST)
+            mean, variance = min(max(means.item(other), low), high), spreads.item(other) / counts.item(other)
         elif isinstance(prior, Sequence) and not isinstance(prior, str) and len(prior) in (2, 3):
             mean, pulls, variance = [*prior, 0.0][:3]
         else:
@@ -268,3 +277,7 @@ def _decisions(state: State, made: list[Waiting], members: I64 | None, meta: Map
     if meta is not None:
         extra["meta"] = dict(meta)
     return [waiting.as_event() | extra for waiting in made]
+
+
+def _call(function: Callable[..., None], *arguments: Any) -> None:
+    function(*arguments)

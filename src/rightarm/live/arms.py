@@ -91,7 +91,7 @@ class Arms:
 
     def check_prior(self) -> None:
         """Raise, with the reason, if an arm cannot start with rewards that were never told."""
-        if self.remembers or self.estimator.size or self.estimator.window is not None:
+        if self.remembers or self.estimator.size or self.estimator.weighs or self.estimator.window is not None:
             raise ValueError(f"prior needs a policy that keeps sums of rewards, got {self.policy!r}")
 
     def start(self, arm: int, mean: float, pulls: float, variance: float) -> None:
@@ -105,12 +105,6 @@ class Arms:
         self.total += pulls
 
     # Learning.
-
-    def check(self, reward: Any) -> float:
-        """``reward``, if it can be learned."""
-        value = check_reward(reward)
-        self.estimator.check(value)
-        return value
 
     def learn(self, arm: int, reward: float, propensity: float) -> None:
         """Take a reward of an arm, which was chosen with ``propensity``."""
@@ -187,15 +181,18 @@ class Arms:
             kept[:, :, SUM] = factor * kept[:, :, SUM] + shift * kept[:, :, COUNT]
             kept[:, :, LOST] *= factor
             kept[:, :, SPREAD] *= factor**2
-        self.table[MEAN] = np.where(self.table[PULLS] > 0, factor * self.table[MEAN] + shift, 0.0)
+        counts, sums = self.kept[:, 0, COUNT], self.kept[:, 0, SUM] + self.kept[:, 0, LOST]
+        self.table[MEAN] = np.divide(sums, counts, out=np.zeros(counts.size), where=counts > 0)
         self.table[VARIANCE] *= factor**2
         self.recent = deque(told._replace(reward=factor * told.reward + shift) for told in self.recent)
 
     def within(self, low: float, high: float) -> bool:
-        """Whether the means of all arms that have rewards are between two numbers."""
-        counts, means, _ = self.lifetime()
+        """Whether the means of all arms are between two numbers, those of all rewards and with priors."""
         slack = 1e-9 * (high - low)
-        return bool(((counts == 0) | ((means >= low - slack) & (means <= high + slack))).all())
+        both = self.lifetime()[:2], (self.statistic(COUNT), self.means())
+        return all(
+            bool(((counts == 0) | ((means >= low - slack) & (means <= high + slack))).all()) for counts, means in both
+        )
 
     # Taking back.
 
@@ -217,6 +214,8 @@ class Arms:
             if place < 0:
                 return  # it counts no more
             self.recent[place] = self.recent[place]._replace(reward=after)
+        if self.kept.item(arm, 0, COUNT) < FORGOTTEN:
+            return
         self.estimates.correct(self.table, self.kept, arm, before, after, self.fading**age, self.estimates.numbers)
 
     # What learning can change, so that it can be begun anew if an interrupt breaks it off.

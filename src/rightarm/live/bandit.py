@@ -156,6 +156,10 @@ class Bandit(Generic[A]):
     def _ready(self) -> State:
         """The state, after what was broken off is finished; to be called with the lock."""
         if self._actions.note is not None:
+            if "count=1 " not in repr(self._lock):  # this thread has it twice
+                raise RuntimeError(
+                    "a signal handler called the bandit in the middle of an action: let it raise an exception instead"
+                )
             self._actions.settle()
         return self._state
 
@@ -163,11 +167,15 @@ class Bandit(Generic[A]):
         """Close the log, if there is one; a bandit in a ``with`` statement does so at its end."""
         with self._lock:
             actions = self._actions
+            if os.getpid() == actions.process:
+                self._ready()
             if actions.log is not None:
-                if actions.folder is not None and os.getpid() == actions.process:
-                    actions.folder.save(self._ready(), actions.log)
-                    actions.folder = None
-                actions.log.close()
+                try:
+                    if actions.folder is not None and os.getpid() == actions.process:
+                        folder, actions.folder = actions.folder, None
+                        folder.save(self._ready(), actions.log)
+                finally:
+                    actions.log.close()
 
     def __enter__(self) -> Bandit[A]:
         return self
@@ -196,7 +204,7 @@ class Bandit(Generic[A]):
 
     @property
     def version(self) -> int:
-        """How often the state has changed: decisions of one version have the same probabilities."""
+        """How often the state has changed: rewards, arms that come or go, another policy."""
         return self._state.version
 
     @property
@@ -334,15 +342,16 @@ class Bandit(Generic[A]):
             number, value = state.ledger.number_of(decision), state.check_reward(reward)
             if number in state.ledger.pending:
                 raise ValueError(f"decision {number} has no reward yet that could be corrected: tell it")
-            if state.ledger.answered[number].reward == value:
-                return False
-            self._actions.correct([(number, value)])
-            return True
+            answered = state.ledger.answered[number]
+            self._actions.take({number: value})
+            return answered.reward != value
 
     def cancel(self, decision: Decision[A] | int | str) -> bool:
         """Forget a decision that will have no reward; False if it does not wait for one any more."""
         with self._lock:
             state = self._ready()
+            if state.settings.window_of_reward is not None:
+                self._actions.close_windows(self._actions.now())
             waiting = state.ledger.pending.get(state.ledger.number_of(decision))
             if waiting is not None:
                 self._actions.answer([(waiting, None)])
@@ -357,6 +366,8 @@ class Bandit(Generic[A]):
         seconds = check_seconds("older_than", older_than)
         with self._lock:
             state = self._ready()
+            if state.settings.window_of_reward is not None:
+                self._actions.close_windows(self._actions.now())
             value = None if reward is None else state.check_reward(reward)
             pending = state.ledger.pending
             late = [pending[number] for number in state.ledger.older_than(self._actions.now() - seconds)]
@@ -470,7 +481,8 @@ class Bandit(Generic[A]):
         given back and which a notebook shows.
         """
         with self._lock:
-            rows, heading = self.table(), summary.heading(self._state)
+            state = self._ready()
+            rows, heading = summary.table(state), summary.heading(state)
         return summary.draw_arms(rows, None if path is None else Path(path), heading if title is None else title)
 
     # Its whole state, as text and as files.
@@ -526,9 +538,9 @@ class Bandit(Generic[A]):
         """
         _check_policy(policy, change_policy)
         state, place, specification = saved.from_json(text, policy)
-        if log is None:
-            state.ledger.skip_ids()
         with contextlib.nullcontext() if log is None else _opened(log) as writer:
+            if writer is None or not writer.events:
+                state.ledger.skip_ids()
             return cls._come_back(state, writer, place, specification, policy, change_policy, clock)
 
     @classmethod
@@ -563,8 +575,9 @@ class Bandit(Generic[A]):
         policy: Policy | None,
         change_policy: bool,
         clock: Callable[[], float],
+        agree: Callable[[Bandit[Any]], None] | None = None,
     ) -> Bandit[Any]:
-        """A bandit with a state that was saved, and with what its log has since."""
+        """A bandit with a state that was saved, and with what its log has since; ``agree`` may refuse it."""
         made = cls.__new__(cls)
         made._begin(state, clock)
         new: list[Event] = []
@@ -572,6 +585,8 @@ class Bandit(Generic[A]):
             changed, new = saved.read_on(log, state, place, policy)
             made._write_to(log, state.names)
             specification = changed or specification
+        if agree is not None:
+            agree(made)
         if policy is not None:
             new += saved.settle_policy(state, policy, specification, change_policy)
         if log is not None and new:
@@ -633,8 +648,13 @@ class Bandit(Generic[A]):
                 made: Bandit[Any] = cls(arms, policy, log=log, clock=clock, **settings)
             else:
                 state, place, specification = folder.load(log, policy)
-                made = cls._come_back(state, log, place, specification, policy, change_policy, clock)
-                made._agree(settings, None if arms is None else _distinct(arms), change_arms)
+                names = None if arms is None else _distinct(arms)
+
+                def agree(bandit: Bandit[Any]) -> None:
+                    bandit._agree(settings, names, change_arms)
+
+                made = cls._come_back(state, log, place, specification, policy, change_policy, clock, agree)
+                made._change_to(names, settings.get("prior"))
             made._actions.folder = folder
             folder.look(made._state, log)
             return made
@@ -643,11 +663,28 @@ class Bandit(Generic[A]):
         """Raise if a bandit that was there already has other settings or arms than those given."""
         for name, value in settings.items():
             saved.check_setting(self._state.settings, name, value)
-        if arms is None or set(arms) == set(active := self._state.active_names()):
+        wanted, active, control = self._wanted(arms), self._state.active_names(), self._state.settings.control
+        if set(wanted) == set(active):
             return
-        if not change_arms:
+        if self._state.names and not change_arms:
             raise ValueError(f"arms must be those of the bandit, {active}, got {arms}; change_arms=True changes them")
-        self._actions.change_arms(arms)
+        self._state.check_floor(len(wanted))
+        if control is not None and control not in wanted:
+            raise ValueError(f"arms must have the control, {control!r}, got {arms}")
+
+    def _wanted(self, arms: list[Hashable] | None) -> list[Hashable]:
+        """The arms that there are to be: those given, but for any that the guardrail has retired."""
+        state = self._state
+        if arms is None and not state.names:
+            raise ValueError("arms must be given: the log breaks off before it names any")
+        return state.active_names() if arms is None else [arm for arm in arms if arm not in state.harmful]
+
+    def _change_to(self, arms: list[Hashable] | None, prior: Mapping[Any, Any] | None) -> None:
+        """Have the arms that there are to be; the prior is that of a bandit whose log breaks off before its arms."""
+        actions, wanted = self._actions, self._wanted(arms)
+        if set(wanted) != set(self._state.active_names()):
+            given = {} if self._state.names or prior is None else prior
+            actions.change_arms(wanted, [actions.prior(wanted, name, one) for name, one in given.items()])
 
 
 def _check_policy(policy: Policy | None, change_policy: bool) -> None:

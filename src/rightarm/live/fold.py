@@ -36,6 +36,7 @@ class State:
         self.names: list[Hashable] = []
         self.index: dict[Hashable, int] = {}
         self.active: list[bool] = []
+        self.harmful: frozenset[Hashable] = frozenset()  # the arms that the guardrail has retired
         self._members: I64 | None = None  # the active arms, until they change
         self._law: Law | None = None  # their probabilities, until something changes
         self._place = draw.compiled
@@ -92,15 +93,15 @@ class State:
         """A reward came that is learned when the window of its decision closes."""
         self.ledger.note(waiting.decision.id, so_far)
 
-    def answered(self, waiting: Waiting, reward: float | None) -> None:
-        """The reward of a pending decision came, or there will be none."""
+    def answered(self, waiting: Waiting, reward: float | None, silent: bool = False) -> None:
+        """The reward of a pending decision came, or there will be none; ``silent`` if it is the default."""
         arm, propensity, learned = waiting.arm, waiting.decision.propensity, 0
         if reward is not None:
             self.known.learn(arm, reward if self.scale is None else self.scale.apply(reward), propensity)
             learned = self.known.told
             self.version += 1
             self._law = None
-        self.ledger.close(waiting.decision.id, Answer(reward, arm, learned, propensity))
+        self.ledger.close(waiting.decision.id, Answer(reward, arm, learned, propensity, silent))
 
     def corrected(self, number: int, before: Answer, reward: float) -> None:
         """Another reward takes the place of a decision's answer."""
@@ -110,7 +111,7 @@ class State:
             learned = self.known.told
         else:
             self.known.correct(before.arm, learned, self.scaled(before.reward), self.scaled(reward))
-        self.ledger.answered[number] = before._replace(reward=reward, learned=learned)
+        self.ledger.answered[number] = before._replace(reward=reward, learned=learned, silent=False)
         self._changed()
 
     def observed(self, arm: int, reward: float) -> None:
@@ -118,13 +119,8 @@ class State:
         self.known.learn(arm, self.scaled(reward), 1.0)
         self._changed()
 
-    def set_arms(self, names: Sequence[Hashable], priors: Iterable[Sequence[Any]] = ()) -> None:
-        """From now on these arms can be chosen: those not seen before are new, those left out are retired.
-
-        ``priors`` has rows for some of the new ones: name, mean, number and variance of rewards to start from.
-        """
-        chosen = set(names)
-        self.check_floor(len(chosen))
+    def add_arms(self, names: Iterable[Hashable]) -> None:
+        """Know these arms from now on; they cannot be chosen yet."""
         new = [name for name in names if name not in self.index]
         for name in new:
             self.index[name] = len(self.names)
@@ -132,6 +128,21 @@ class State:
             self.active.append(False)
             self.known.add()
         self.ledger.add_arms(len(new))
+
+    def set_arms(
+        self, names: Sequence[Hashable], priors: Iterable[Sequence[Any]] = (), reason: str | None = None
+    ) -> None:
+        """From now on these arms can be chosen: those not seen before are new, those left out are retired.
+
+        ``priors`` has rows for some of the new ones: name, mean, number and variance of rewards to start from. With a
+        ``reason`` it was the guardrail that left some out.
+        """
+        chosen = set(names)
+        self.check_floor(len(chosen))
+        if reason is not None:
+            self.harmful = self.harmful | {name for name in self.active_names() if name not in chosen}
+        self.harmful = self.harmful - chosen
+        self.add_arms(names)
         before, self.active = self.active, [name in chosen for name in self.names]
         self._members = None
         self._changed(sum(map(operator.ne, before, self.active)))
@@ -148,8 +159,17 @@ class State:
             raise ValueError(
                 f"{policy!r} is for other rewards than {self.known.policy!r} has learned; see reward_range"
             )
+        self._check_awaited(policy)
         self._have(known, scale)
         self._changed()
+
+    def _check_awaited(self, policy: Policy) -> None:
+        """Raise if rewards that came so far, or the default, are not those that a policy is for."""
+        limits = policy.rewards if self.settings.reward_range is None else self.settings.reward_range
+        awaited = [self.settings.default, *(waiting.so_far for waiting in self.ledger.pending.values())]
+        for value in awaited:
+            if limits is not None and value is not None and not limits[0] <= value <= limits[1]:
+                raise ValueError(f"{policy!r} is for rewards from {limits[0]:g} to {limits[1]:g}, got {value} so far")
 
     def _changed(self, times: int = 1) -> None:
         self.version += times
@@ -170,7 +190,7 @@ class State:
                 self.answered(self._pending(event["id"]), value)
             case "expiry":
                 for waiting in map(self._pending, event["ids"]):
-                    self.answered(waiting, event.get("reward", waiting.so_far))
+                    self.answered(waiting, event.get("reward", waiting.so_far), "reward" in event)
             case "correction":
                 before = self.ledger.answered.get(event["id"])
                 if before is not None:  # else it was answered too long ago to be remembered
@@ -178,7 +198,7 @@ class State:
             case "observation":
                 self.observed(self.arm_number("arm", event["arm"]), self.check_reward(event["reward"]))
             case "arms":
-                self.set_arms(event["arms"], event.get("prior", ()))
+                self.set_arms(event["arms"], event.get("prior", ()), event.get("reason"))
             case "policy":
                 self.set_policy(policy_from(event["after"]))
 
@@ -211,12 +231,12 @@ class State:
 
     def whole_image(self) -> tuple[Any, ...]:
         """What `set_arms` and `set_policy` change."""
-        lists = self.names.copy(), self.index.copy(), self.active.copy()
+        lists = self.names.copy(), self.index.copy(), self.active.copy(), self.harmful
         return *lists, self.version, self.scale, self.known, self.known.everything()
 
     def put_back_whole(self, image: tuple[Any, ...]) -> None:
         """Undo a change of arms or of the policy."""
-        names, index, active, self.version, scale, known, learned = image
+        names, index, active, self.harmful, self.version, scale, known, learned = image
         self.names, self.index, self.active = names.copy(), index.copy(), active.copy()
         self._have(known, scale)
         self._members = self._law = None

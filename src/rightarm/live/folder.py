@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,6 +30,8 @@ class Folder:
         log = LogWriter(self.path / LOG, sync=sync, rotate=rotate)
         try:
             remove_leftovers(self.path)
+            if not log.events and (self.path / SNAPSHOT).exists():
+                raise ValueError(f"{self.path} has a snapshot, but its log has no events")
             yield log
         except BaseException:
             log.close()
@@ -51,8 +54,13 @@ class Folder:
 
     def look(self, state: State, log: LogWriter) -> None:
         """Write a snapshot if one is due."""
-        if log.events - self.saved >= max(self.every, self.saved // 10):
+        if log.events - self.saved < max(self.every, self.saved // 10):
+            return
+        try:
             self.save(state, log)
+        except OSError as error:  # the log has everything: what was asked or told must not fail for this
+            self.saved = log.events
+            warnings.warn(f"no snapshot could be written, the next one is tried later: {error}", stacklevel=2)
 
     def save(self, state: State, log: LogWriter) -> None:
         """Write a snapshot; what it says of the log must be on the disk before it."""

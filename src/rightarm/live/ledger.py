@@ -41,7 +41,11 @@ class Decision(NamedTuple, Generic[A]):
     bandit has a ``discount`` or a ``window``, which make old rewards count less or not at all.
     """
     version: int
-    """The number of changes of the bandit's state before it: decisions of one version had the same probabilities."""
+    """The number of changes of the bandit's state before it.
+
+    Decisions of one version had the same probabilities, if they chose among the same arms and each of these had a
+    reward.
+    """
     group: str | None = None
     """"holdout" if the bandit has a holdout and the decision belongs to it."""
 
@@ -71,6 +75,8 @@ class Answer(NamedTuple):
     learned: int = 0
     """How many rewards had been learned with this one; 0 if it was not learned."""
     propensity: float = 1.0
+    silent: bool = False
+    """Whether the reward is the default, which stands for silence."""
 
 
 class Ledger:
@@ -222,8 +228,11 @@ def _from_list(row: Sequence[Any], names: Sequence[Any]) -> Waiting:
 
 def _answer_from(row: Sequence[Any], arms: int) -> Answer:
     """An answer from a row of a state; 0.1.0 wrote the reward alone."""
-    reward, arm, learned, propensity = [*row, -1, 0, 1.0][:4] if len(row) == 1 else row
+    reward, arm, learned, propensity, silent = [*row, -1, 0, 1.0, False] if len(row) == 1 else row
     if not -1 <= check_count("arm", arm, least=-1) < arms:
         raise ValueError(f"arm must be one of {arms}, got {arm}")
     value = None if reward is None else check_reward(reward)
-    return Answer(value, arm, check_count("learned", learned, least=0), check_propensity("propensity", propensity))
+    if not isinstance(silent, bool):
+        raise ValueError(f"silent must be true or false, got {silent!r}")
+    counted, chance = check_count("learned", learned, least=0), check_propensity("propensity", propensity)
+    return Answer(value, arm, counted, chance, silent)

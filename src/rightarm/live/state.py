@@ -17,6 +17,7 @@ from rightarm.logs.events import Event
 from rightarm.logs.writer import LogWriter
 from rightarm.scores.policy import Policy
 
+CONTINUES = "continues"  # marks the settings of a log whose bandit was not new
 FORMAT, FORMAT_VERSION = "rightarm bandit", 2
 READABLE = (1, 2)  # 0.1.0 wrote the first
 
@@ -40,6 +41,7 @@ def to_json(state: State, log: LogWriter | None) -> str:
         **state.settings.as_json(),
         "arms": [plain_name(name) for name in state.names],
         "active": state.active,
+        "harmful": [plain_name(name) for name in state.names if name in state.harmful],
         "state": state.version,
         **state.ledger.as_json(),
         "log": None if log is None else log.identity,
@@ -77,13 +79,14 @@ def _restored(plain: dict[str, Any], given: Policy | None) -> State:
     if not names or len(set(names)) < len(names):
         raise ValueError(f"arms must be different names, at least one, got {names!r:.200}")
     state = State(policy, Draws(plain["random"]), Settings.from_json(plain))
-    state.set_arms(names)
+    state.add_arms(names)
     state.ledger.restore(names, plain)
     state.known.restore(plain["statistics"])
     state.active = [flag(active) for active in listed("active", plain["active"])]
     if len(state.active) != len(names):
         raise ValueError(f"active must have one value for each of {len(names)} arms, got {len(state.active)}")
     state.check_floor(sum(state.active))
+    state.harmful = frozenset(name_from(name) for name in listed("harmful", plain.get("harmful", [])))
     state.version = check_count("state", plain["state"], least=0)
     return state
 
@@ -120,6 +123,8 @@ def from_log(log: LogWriter, given: Policy | None, settings: Mapping[str, Any]) 
         if given is None:
             raise ValueError(f"policy must be given: the log {log.path} does not say how its bandit was set up")
         return State(given, Draws.seeded(None), Settings(**settings)), given.specification()
+    if first["settings"].get(CONTINUES):
+        raise ValueError(f"the log {log.path} goes on with a bandit that had learned before: from_json takes its state")
     try:
         plain = first["settings"]
         random = plain["random"]
@@ -224,10 +229,16 @@ def read_on(
 
 
 def _beginning(state: State) -> list[Event]:
-    """What a new log of a bandit that is not new begins with."""
-    waiting = [one.as_event() for one in state.ledger.pending.values()]
-    settings = {"event": "settings", "settings": as_settings(state)}
-    return [settings, {"event": "arms", "arms": state.active_names()}, *waiting]
+    """What a new log of a bandit that is not new begins with; with retired arms, for which decisions may be pending."""
+    pending, active = state.ledger.pending.values(), state.active_names()
+    parts = [(one.decision.id, one.so_far) for one in pending if one.so_far is not None]
+    return [
+        {"event": "settings", "settings": as_settings(state) | {CONTINUES: True}},
+        {"event": "arms", "arms": state.names},
+        *(one.as_event() for one in pending),
+        *({"event": "reward", "id": number, "reward": value, "part": True} for number, value in parts),
+        *([] if active == state.names else [{"event": "arms", "arms": active}]),
+    ]
 
 
 def _check_same_log(log: LogWriter, place: Place | None) -> None:

@@ -35,7 +35,7 @@ Check = Callable[[str, Any], Any]
 
 LARGEST_WHOLE = 2**63 - 1  # the largest whole number of Parquet and Polars
 END_OF_TIME = 253_402_300_800.0  # seconds since 1970, at the end of the year 9999
-LARGEST_META, LARGEST_SETTINGS = 10_000, 100_000  # bytes of JSON
+LARGEST_META, LARGEST_SETTINGS, LARGEST_PRIOR = 10_000, 100_000, 10_000_000  # bytes of JSON
 
 # The fields of an event.
 
@@ -164,7 +164,7 @@ def _json(largest: int, *kinds: type) -> Check:
 
 
 JSON_NAMES: dict[type, str] = {dict: "object", list: "list"}
-_META, _SETTINGS, _MORE = _json(LARGEST_META, dict), _json(LARGEST_SETTINGS, dict), _json(LARGEST_SETTINGS, dict, list)
+_META, _SETTINGS, _MORE = _json(LARGEST_META, dict), _json(LARGEST_SETTINGS, dict), _json(LARGEST_PRIOR, dict, list)
 
 CHECKS: dict[str, dict[str, Check]] = {
     "decision": {

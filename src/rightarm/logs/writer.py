@@ -283,8 +283,8 @@ class LogWriter:
     def flush(self) -> None:
         """Have everything that was written on the disk."""
         with self._threads:
-            self._settle()
             self._check_open()
+            self._settle()
             os.fsync(self._end.file)
 
     def close(self) -> None:
@@ -297,6 +297,7 @@ class LogWriter:
                     self._settle()
                     os.fsync(self._end.file)
             finally:
+                self._unfinished = None  # whose file is not ours any more
                 self._held.close()
 
     def __enter__(self) -> LogWriter:

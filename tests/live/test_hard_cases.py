@@ -1,0 +1,249 @@
+"""Cases in which a bandit was refused, torn or wrong once."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rightarm as ra
+from bandits import BGE, Clock, column, told
+from rightarm.live import folder as folders
+
+
+def test_a_floor_and_retired_arms() -> None:
+    bandit = ra.Bandit(["a", "b"], BGE, floor=0.5, seed=1)
+    bandit.replace_arm("a", "c")
+    assert ra.Bandit.from_json(bandit.to_json()).arms == ["b", "c"]
+
+
+def test_sums_that_cancel_when_a_policy_has_another_scale() -> None:
+    bandit = ra.Bandit(["a", "b"], ra.KLUCB(), reward_range=(-0.1, 0.2), seed=1)
+    for _ in range(7):
+        bandit.tell(bandit.ask(), 0.0)
+    text = ra.Bandit.from_json(bandit.to_json(), policy=ra.UCB(C=0.5), change_policy=True).to_json()
+    assert ra.Bandit.from_json(text).to_json() == text
+
+
+def test_a_correction_of_what_is_forgotten() -> None:
+    bandit = ra.Bandit(["a", "b"], BGE, discount=0.5, seed=1)
+    decision = bandit.ask(among=["a"])
+    bandit.tell(decision, 1.0)
+    for _ in range(1_200):
+        bandit.tell(arm="b", reward=0.5)
+    assert bandit.correct(decision, 0.5) is True
+    assert ra.Bandit.from_json(bandit.to_json()).table() == bandit.table()
+    assert column(bandit, "mean")["a"] == 0.5
+
+
+def test_a_batch_of_late_and_pending_rewards_is_taken_whole_or_not_at_all(tmp_path: Path) -> None:
+    ticks = Clock()
+    broken = [False]
+
+    def clock() -> float:
+        if broken[0]:
+            raise KeyboardInterrupt
+        return ticks.now
+
+    settings: dict[str, Any] = {"window_of_reward": 10.0, "default": 0.0}
+    bandit = ra.Bandit(["a", "b"], BGE, seed=1, clock=clock, log=tmp_path / "log.jsonl", **settings)
+    late = bandit.ask()
+    ticks.now += 10
+    waiting = bandit.ask()
+    before = bandit.table()
+    seen = bandit._actions.close_windows
+
+    def close_then_break(now: float) -> None:
+        seen(now)
+        broken[0] = True
+
+    bandit._actions.close_windows = close_then_break  # type: ignore[method-assign]
+    with pytest.raises(KeyboardInterrupt):
+        bandit.tell([(late, 1.0), (waiting, 1.0)])
+    broken[0], bandit._actions.close_windows = False, seen  # type: ignore[method-assign]
+    assert bandit.table() == before
+    assert bandit.tell([(late, 1.0), (waiting, 1.0)]) == [True, True]
+
+
+def test_a_new_log_of_a_bandit_that_has_learned(tmp_path: Path) -> None:
+    clock = Clock()
+    settings: dict[str, Any] = {"window_of_reward": 10.0, "default": 0.0, "learn": "at close"}
+    bandit = ra.Bandit(["a", "b"], BGE, clock=clock, **settings)
+    first = bandit.ask(among=["a"])
+    bandit.tell(first, 1.0)
+    bandit.retire_arm("a")
+    copy = ra.Bandit.from_json(bandit.to_json(), log=tmp_path / "new.jsonl", clock=clock)
+    assert copy.ask().id != bandit.ask().id
+    clock.now += 10
+    copy.ask()
+    frame = ra.read_log(tmp_path / "new.jsonl")
+    assert dict(frame["id", "reward"].rows())[first.id] == 1.0
+    copy.close()
+    with pytest.raises(ValueError, match="goes on with a bandit that had learned before: from_json takes its state"):
+        ra.Bandit.from_log(tmp_path / "new.jsonl")
+    with ra.Bandit.from_json(copy.to_json(), log=tmp_path / "new.jsonl", clock=clock) as again:
+        assert again.table() == copy.table()
+
+
+def test_windows_close_in_the_order_of_decisions() -> None:
+    clock = Clock()
+    settings: dict[str, Any] = {"window_of_reward": 10.0, "default": 0.0, "learn": "at close", "window": 20}
+    bandit = ra.Bandit(["a", "b"], BGE, seed=1, clock=clock, **settings)
+    decisions = bandit.ask(200)
+    for decision in decisions[::2]:
+        bandit.tell(decision, 1.0)
+    clock.now += 10
+    bandit.ask()
+    last = [(decision.arm, float(i % 2 == 0)) for i, decision in enumerate(decisions)][-20:]
+    for arm, estimate in column(bandit, "estimate").items():
+        assert estimate == pytest.approx(np.mean([reward for own, reward in last if own == arm]))
+
+
+def test_what_a_new_policy_is_not_for_is_refused() -> None:
+    clock = Clock()
+    settings: dict[str, Any] = {"window_of_reward": 10.0, "learn": "at close", "clock": clock}
+    with pytest.raises(ValueError, match=r"BetaThompson\(\) is for rewards from 0 to 1, got -1.0 so far"):
+        change(ra.Bandit(["a", "b"], BGE, default=-1.0, **settings), ra.BetaThompson())
+    bandit = ra.Bandit(["a", "b"], BGE, **settings)
+    bandit.tell(bandit.ask(), 7.0)
+    with pytest.raises(ValueError, match=r"is for rewards from 0 to 1, got 7\.0 so far"):
+        change(bandit, ra.BetaThompson())
+    with pytest.raises(ValueError, match="is for other rewards than"):
+        change(ra.Bandit(["a", "b"], BGE, prior={"a": (5.0, 10)}), ra.KLUCB())
+    with pytest.raises(ValueError, match="prior needs a policy that keeps sums"):
+        ra.Bandit(["a", "b"], ra.UCB(C=0.5, estimator=ra.Catoni(C=0.5)), discount=0.9, prior={"a": (0.8, 200)})
+
+
+def change(bandit: ra.Bandit[Any], policy: ra.Policy) -> ra.Bandit[Any]:
+    return ra.Bandit.from_json(bandit.to_json(), policy=policy, change_policy=True)
+
+
+def test_a_very_large_reward_that_was_wrong_does_not_make_intervals_too_narrow() -> None:
+    random = np.random.default_rng(2)
+    rewards = random.standard_normal(300).tolist()
+    expected, bandit = told({"a": rewards, "b": []}), ra.Bandit(["a", "b"], BGE, seed=1)
+    for reward in rewards[:-1]:
+        bandit.tell(arm="a", reward=reward)
+    decision = bandit.ask(among=["a"])
+    bandit.tell(decision, 1e9)
+    bandit.correct(decision, rewards[-1])
+    assert column(bandit, "mean")["a"] == pytest.approx(column(expected, "mean")["a"], abs=1e-6)
+    assert bandit._state.lifetime()[2][0] >= expected._state.lifetime()[2][0]
+
+
+def test_a_late_reward_takes_the_place_of_the_default() -> None:
+    clock = Clock()
+    settings: dict[str, Any] = {"window_of_reward": 10.0, "default": -1.0, "several": "sum"}
+    bandit = ra.Bandit(["a", "b"], BGE, seed=1, clock=clock, **settings)
+    decision = bandit.ask()
+    clock.now += 10
+    bandit.ask()
+    assert column(bandit, "mean")[decision.arm] == -1.0
+    bandit = ra.Bandit.from_json(bandit.to_json(), clock=clock)
+    bandit.tell(decision, 5.0)
+    bandit.tell(decision, 2.0)
+    assert column(bandit, "mean")[decision.arm] == 7.0
+
+
+# Folders.
+
+
+def test_a_refused_open_changes_nothing(tmp_path: Path) -> None:
+    ra.Bandit.open(tmp_path, ["a", "b"], BGE).close()
+    before = (tmp_path / "log.jsonl").read_bytes()
+    with pytest.raises(ValueError, match="arms must be those of the bandit"):
+        ra.Bandit.open(tmp_path, ["a", "z"], ra.UCB(C=0.1), change_policy=True)
+    assert (tmp_path / "log.jsonl").read_bytes() == before
+
+
+def test_a_snapshot_without_its_log_is_refused(tmp_path: Path) -> None:
+    ra.Bandit.open(tmp_path, ["a", "b"], BGE).close()
+    (tmp_path / "log.jsonl").unlink()
+    with pytest.raises(ValueError, match="has a snapshot, but its log has no events"):
+        ra.Bandit.open(tmp_path, ["a", "b"], BGE)
+
+
+def test_a_log_that_breaks_off_before_its_arms(tmp_path: Path) -> None:
+    ra.Bandit.open(tmp_path, ["a", "b"], BGE, prior={"a": (0.5, 3)}).close()
+    (tmp_path / "snapshot.json").unlink()
+    lines = (tmp_path / "log.jsonl").read_bytes().splitlines(keepends=True)
+    (tmp_path / "log.jsonl").write_bytes(b"".join(lines[:2]))
+    with pytest.raises(ValueError, match="arms must be given: the log breaks off before it names any"):
+        ra.Bandit.open(tmp_path)
+    with ra.Bandit.open(tmp_path, ["a", "b"], BGE, prior={"a": (0.5, 3)}) as bandit:
+        assert column(bandit, "pulls") == {"a": 3.0, "b": 0.0}
+
+
+def test_an_arm_that_the_guardrail_retired_stays_retired(tmp_path: Path) -> None:
+    settings: dict[str, Any] = {"control": "a", "guardrail": 0.0, "reward_range": (0, 1)}
+    for _ in range(2):
+        with ra.Bandit.open(tmp_path, ["a", "b"], BGE, **settings) as bandit:
+            for _ in range(100):
+                bandit.tell(arm="a", reward=1.0)
+                bandit.tell(arm="b", reward=0.0)
+            assert bandit.arms == ["a"]
+    with ra.Bandit.open(tmp_path) as bandit:
+        assert bandit.arms == ["a"]
+
+
+def test_a_snapshot_that_cannot_be_written_breaks_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bandit = ra.Bandit.open(tmp_path, ["a", "b"], BGE, every=5)
+
+    def full(path: Path, content: bytes) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+    monkeypatch.setattr(folders, "write_whole", full)
+    with pytest.warns(UserWarning, match="no snapshot could be written, the next one is tried later"):
+        decisions = [bandit.ask() for _ in range(8)]
+    assert bandit.pending == decisions
+    with pytest.raises(OSError, match="No space left"):
+        bandit.close()
+    monkeypatch.undo()
+    with ra.Bandit.open(tmp_path) as again:
+        assert again.pending == decisions
+
+
+# Signal handlers.
+
+
+def test_a_handler_that_calls_the_bandit_is_refused(tmp_path: Path) -> None:
+    """In the middle of an action, where it would find things half done."""
+    caught: list[str] = []
+    clocked = iter(range(1_700_000_000, 1_800_000_000))
+
+    def handler(number: int, frame: Any) -> None:
+        for call in (bandit.ask, bandit.close):
+            try:
+                call()
+            except RuntimeError as error:
+                caught.append(str(error))
+
+    def clock() -> float:
+        if bandits and bandit._actions.note is not None:
+            signal.raise_signal(signal.SIGUSR1)
+        return float(next(clocked))
+
+    bandits: list[Any] = []
+    bandit = ra.Bandit(["a", "b"], BGE, seed=1, log=tmp_path / "log.jsonl", clock=clock)
+    before = signal.signal(signal.SIGUSR1, handler)
+    try:
+        write = bandit._actions.log.write  # type: ignore[union-attr]
+
+        def interrupted(events: Any) -> None:
+            signal.raise_signal(signal.SIGUSR1)
+            write(events)
+
+        bandit._actions.log.write = interrupted  # type: ignore[union-attr, method-assign]
+        decision = bandit.ask()
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert len(caught) == 2
+    assert all("a signal handler called the bandit in the middle of an action" in text for text in caught)
+    assert bandit.pending == [decision]
+    assert json.loads((tmp_path / "log.jsonl").read_text().splitlines()[-1])["id"] == decision.id
