@@ -20,6 +20,9 @@ ALL = {
 KNOWN = {name: policy for name, policy in ALL.items() if name not in UNKNOWN_LAW}
 
 NO_SUMS = {"ucb-improved", "ucb-improved, soon over", "steady, remembering", "clocked, remembering"}
+NO_SUMS |= {"exp3++ of 2017", "exp3++ of 2017, few gaps explored"}
+HISTORY = {"ape2", "ape2 of second moments"}  # a reward adds what depends on the rewards before it
+CANNOT_FORGET = {"ucb on the median of means"}
 
 STATE: dict[Hashable, list[float]] = {"a": [0.5] * 20, "b": [0.6] * 5, "c": [0.45] * 40, "d": [0.6] * 10}
 HASHABLES: list[Hashable] = ["red", "", 1, -2.5, None, False, ("a", 1), (("x",), None), ()]

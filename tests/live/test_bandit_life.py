@@ -15,7 +15,7 @@ import pytest
 
 import rightarm as ra
 from bandit_model import Model, by_exponents, by_gumbel
-from bandits import BGE, CATONI, KNOWN, NO_SUMS, STATE, Clock, column, told
+from bandits import BGE, CANNOT_FORGET, CATONI, HISTORY, KNOWN, NO_SUMS, STATE, Clock, column, told
 from rightarm import inference
 
 # Long runs against the model that counts.
@@ -222,10 +222,10 @@ def test_what_forgets_earns_more_after_a_change(settings: dict[str, Any]) -> Non
     assert gains.mean() > 0.15
 
 
-SUMS = [name for name in KNOWN if name not in NO_SUMS]
+SUMS = [name for name in KNOWN if name not in NO_SUMS | CANNOT_FORGET]
 
 
-@pytest.mark.parametrize("name", SUMS)
+@pytest.mark.parametrize("name", [name for name in SUMS if name not in HISTORY])
 def test_every_policy_of_sums_may_forget(name: str) -> None:
     """In a window of six, the old rewards of an arm are as good as never told."""
     recent = [("a", 0.5), ("b", 0.25), ("a", 1.0), ("b", 0.0), ("b", 0.5), ("a", 0.75)]
@@ -253,9 +253,17 @@ def test_what_keeps_more_than_sums_says_that_it_cannot_forget(case: str) -> None
     policy = KNOWN[case]
     for name, value in (("discount", 0.9), ("window", 10)):
         settings: dict[str, Any] = {name: value}
-        message = rf"{name} is for statistics that are sums, which the '(phases|largest)' of {policy.family.name}\("
+        message = (
+            rf"{name} is for statistics that are sums, which the '(phases|largest|upper)' of {policy.family.name}\("
+        )
         with pytest.raises(ValueError, match=message):
             ra.Bandit(list("ab"), policy, **settings)
+
+
+@pytest.mark.parametrize("case", sorted(CANNOT_FORGET))
+def test_an_estimator_that_cannot_forget_says_so(case: str) -> None:
+    with pytest.raises(TypeError, match="MedianOfMeans cannot forget: it has no function `estimate`"):
+        ra.Bandit(list("ab"), KNOWN[case], window=10)
 
 
 # Threads and memory.

@@ -70,8 +70,11 @@ def test_large_gains_do_not_overflow() -> None:
     np.testing.assert_allclose(p, [0.7 / (1 + ratio) + 0.1, 0.7 * ratio / (1 + ratio) + 0.1, 0.1], rtol=1e-6)
 
 
-def test_an_arm_never_pulled_goes_first() -> None:
-    assert ra.UCB(C=1.0).probabilities(3, [1, 0, 0], [0.5, 0.0, 0.0]).tolist() == [0.0, 1.0, 0.0]
+def test_arms_never_pulled_go_first_and_share_the_draw() -> None:
+    assert ra.UCB(C=1.0).probabilities(3, [1, 0, 0], [0.5, 0.0, 0.0]).tolist() == [0.0, 0.5, 0.5]
+    assert ra.UCB(C=1.0).probabilities(1, [0, 0], [0.0, 0.0]).tolist() == [0.5, 0.5]
+    assert ra.UCB(C=1.0).log_probability(1, 3, [1, 0, 0], [0.5, 0.0, 0.0]) == math.log(0.5)
+    assert ra.UCB(C=1.0).log_probability(0, 3, [1, 0, 0], [0.5, 0.0, 0.0]) == -math.inf
     assert ra.EXP3(gamma=0.5).probabilities(1, [0, 0], [0.0, 0.0]).tolist() == [0.5, 0.5]
 
 

@@ -64,7 +64,9 @@ class Arms:
         self.window = None if window is None else self.estimator.window
         policy.check_forgetting(self.estimator)
         self.live, self.estimates = live_policy(policy), live_estimator(self.estimator)
-        self.chances = score_law(policy.stated_law[0]).keeping()
+        law = score_law(policy.stated_law[0])
+        law.keeping()(np.ones(1), np.ones(1), np.empty(1))  # which compiles it
+        self.chances = law.keeping()
         self.fading = self.estimator.discount or 1.0  # the factor by which all count less after a reward
         self.keeps_rewards = self.estimator.longest > 0  # one by one, while they count
         self.remembers = bool(policy.columns)
@@ -76,6 +78,8 @@ class Arms:
         # Of all rewards ever learned, where that is not what is kept above: a row of plain statistics for each arm.
         self.ever: F64 | None = np.zeros((0, 1, OWN)) if self.estimator.forgets else None
         self._mix = mix.compiled
+        if self.estimator.forgets:
+            count_reward(np.zeros((1, 1, OWN)), 0, 0, 0.0)  # which compiles it
         self._scratch: tuple[F64, F64, F64] = (np.empty(0), np.empty(0), np.empty(0))
 
     def add(self) -> None:
@@ -364,6 +368,9 @@ class Arms:
         ever = np.zeros((self.count, OWN)) if rows is None else np.array([check_row("ever", row, OWN) for row in rows])
         if ever.shape != (self.count, OWN) or (ever[:, [COUNT, SPREAD]] < 0).any() or ever[:, COUNT].sum() > told:
             raise ValueError(f"ever must be statistics of {told} rewards of {self.count} arms, got {rows!r:.60}")
+        if (ever[:, COUNT] % 1).any():
+            raise ValueError(f"ever must have whole numbers of rewards, got {ever[:, COUNT].tolist()}")
+        check_sizes("ever", ever[:, COUNT], ever[:, [SUM, LOST]].T, ever[:, SPREAD])
         return ever
 
     def _table_from(self, rows: Any, total: float, told: int | None) -> F64:
@@ -376,9 +383,7 @@ class Arms:
             raise ValueError(f"pulls and spreads must not be negative, and the pulls must be {total} in all")
         if self.estimator.discount is None and told is not None and ((counts % 1).any() or total > told):
             raise ValueError(f"pulls must be whole numbers, {told} in all or fewer, got {counts.tolist()}")
-        largest = LARGEST * np.maximum(counts, 1)
-        if (np.abs(table[1:4]) > largest).any() or (spreads > 4 * LARGEST * largest).any():
-            raise ValueError(f"table must be sums of rewards of at most {LARGEST:g} in size, got {rows!r:.60}")
+        check_sizes("table", counts, table[1:4], spreads)
         self._check_means(table)
         return table
 
@@ -420,6 +425,13 @@ def check_reward(reward: Any) -> float:
     if abs(number) > LARGEST:
         raise ValueError(f"reward must be at most {LARGEST:g} in size, got {number}")
     return number
+
+
+def check_sizes(name: str, counts: F64, sums: F64, spreads: F64) -> None:
+    """Raise if statistics cannot be those of rewards that can be learned."""
+    largest = LARGEST * np.maximum(counts, 1)
+    if (np.abs(sums) > largest).any() or (spreads > 4 * LARGEST * largest).any():
+        raise ValueError(f"{name} must be sums of rewards of at most {LARGEST:g} in size, got {sums.tolist()!r:.60}")
 
 
 def check_row(name: str, values: Any, arms: int) -> F64:

@@ -17,7 +17,7 @@ from rightarm.formula.compile import function
 from rightarm.propensity import score_law
 from rightarm.scores.family import Part
 from rightarm.scores.policy import Policy
-from rightarm.scores.rules import FAR, FORGOTTEN, draw, location_and_scale, mix
+from rightarm.scores.rules import FAR, FORGOTTEN, draw, location_and_scale, mix, share_untried
 from rightarm.scores.simulated import PER_ROUND, check_formulas, common_of, put
 from rightarm.types import F64
 
@@ -183,4 +183,6 @@ def _ready(chances: Any) -> Any:
     chance[0] = 1.0
     mix(chance, np.zeros(1), 0.0, heights)
     draw(chance, heights, 0.5)
+    none = np.zeros(1, dtype=np.int64)
+    share_untried(chance, none, none, heights)
     return chances
