@@ -99,7 +99,7 @@ def test_what_is_forgotten_is_as_if_it_had_not_been(name: str, memory: dict[str,
         np.testing.assert_allclose(known.table[MEMORY:, arm], own @ np.array(added), rtol=1e-9)
         chances(known)
         if isinstance(policy.estimator, ra.Catoni):
-            C, n = policy.values["C"], own.sum()
+            C, n = policy.estimator.C, own.sum()
             y = rewards / (C * math.sqrt(n))
             mean = C / math.sqrt(n) * float(own @ (np.sign(y) * np.log1p(np.abs(y) + y**2 / 2)))
         assert known.table[MEAN, arm] == pytest.approx(mean, rel=1e-9)
