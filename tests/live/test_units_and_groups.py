@@ -130,7 +130,7 @@ def test_an_arm_may_start_from_a_prior(tmp_path: Path) -> None:
         ({"z": (0.5, 3)}, "prior must be for some of the arms, got 'z'"),
         ({"a": 0.5}, r"prior must be a mean and a number of rewards, .*, got 0\.5"),
         ({"a": (0.5, 0)}, "prior must have a positive number of rewards"),
-        ({"a": ("like", "b", 3)}, "prior must be one of"),
+        ({"a": ("like", "b", 3)}, "prior must be like an arm that has rewards, got .b."),
     ],
 )
 def test_priors_that_make_no_sense(prior: dict[str, Any], message: str) -> None:

@@ -104,7 +104,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         "at most 100,000 bytes",
     ),
     "settings": ({"event": "settings", "settings": 5, "time": 1.0}, "settings must be a JSON object, got 5"),
-    "reason": ({"event": "arms", "arms": [1], "reason": 5, "time": 1.0}, "reason must be a textr list"),
+    "reason": ({"event": "arms", "arms": [1], "reason": 5, "time": 1.0}, "reason must be a text, got 5"),
     "correction of nothing": (about("correction", 9, reward=1.0), "for a correction, got the unknown"),
     "correction too early": (about("correction", 0, reward=1.0), "answered decision for a correction, .*, which waits"),
     "part false": (about("reward", 0, reward=1.0, part=False), "part must be true where it is given, got False"),

@@ -59,6 +59,7 @@ FEWEST = 100  # rewards below which the normal law, and an estimate of σ, are n
 
 BOUNDED, GAUSSIAN, ASYMPTOTIC = "bounded", "sub-Gaussian", "asymptotic"
 IN_WORDS = {BOUNDED: "at any time", GAUSSIAN: "at any time", ASYMPTOTIC: "at any time, asymptotic"}
+LEAST = 1e-150  # a mean, of rewards from 0 to 1, below which it counts as 0: its square would be none
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +150,8 @@ class Bounded:
     def __init__(self, counts: F64, means: F64, spreads: F64, reward_range: Range) -> None:
         self.counts, self.means = counts, means
         self.low, self.span = reward_range[0], reward_range[1] - reward_range[0]
-        self.centres = np.clip((means - self.low) / self.span, 0.0, 1.0)
+        centres = np.clip((means - self.low) / self.span, 0.0, 1.0)
+        self.centres = np.where(centres < LEAST, 0.0, centres)
         self.variances = spreads / self.span / self.span / np.maximum(counts, 1)
         self.gains = tuple(_gains(counts, centres, self.variances) for centres in (self.centres, 1 - self.centres))
 

@@ -15,10 +15,16 @@ from rightarm.inference import Best, Difference, Means
 from rightarm.live.fold import State
 
 
+def limits(state: State) -> tuple[float, float] | None:
+    """What rewards can be, if all that were learned are so: 0.1.0 let policies for [0, 1] learn others."""
+    found = state.reward_range
+    return found if found is None or state.within(*found) else None
+
+
 def means(state: State, confidence: float = 0.95) -> Means:
     """An interval for the mean of every arm."""
     counts, centres, spreads = state.lifetime()
-    return inference.means(counts, centres, spreads, state.reward_range, confidence)
+    return inference.means(counts, centres, spreads, limits(state), confidence)
 
 
 def difference(state: State, arm: Hashable, other: Hashable, confidence: float) -> Difference:
@@ -28,7 +34,7 @@ def difference(state: State, arm: Hashable, other: Hashable, confidence: float) 
         raise ValueError(f"other must be another arm than {arm!r}, got {other!r}")
     counts, centres, spreads = (column[both] for column in state.lifetime())
     names = arm, other
-    return inference.difference(counts, centres, spreads, state.reward_range, confidence, names=names)
+    return inference.difference(counts, centres, spreads, limits(state), confidence, names=names)
 
 
 def harmful(state: State, budget: float) -> list[Hashable]:
@@ -42,7 +48,7 @@ def harmful(state: State, budget: float) -> list[Hashable]:
             continue
         confidence = 1 - 0.05 / ((i + 1) * (i + 2))
         counts, centres, spreads = (column[[i, control]] for column in state.lifetime())
-        if inference.harm(counts, centres, spreads, budget, state.reward_range, confidence):
+        if inference.harm(counts, centres, spreads, budget, limits(state), confidence):
             found.append(state.names[i])
     return found
 
@@ -54,4 +60,4 @@ def best(state: State, confidence: float, tolerance: float) -> Best:
         raise ValueError("every arm is retired; restore or add one")
     counts, centres, spreads = (column[active] for column in state.lifetime())
     names = [state.names[i] for i in active]
-    return inference.best(counts, centres, spreads, state.reward_range, confidence, tolerance=tolerance, names=names)
+    return inference.best(counts, centres, spreads, limits(state), confidence, tolerance=tolerance, names=names)

@@ -368,8 +368,8 @@ class Arms:
         ever = np.zeros((self.count, OWN)) if rows is None else np.array([check_row("ever", row, OWN) for row in rows])
         if ever.shape != (self.count, OWN) or (ever[:, [COUNT, SPREAD]] < 0).any() or ever[:, COUNT].sum() > told:
             raise ValueError(f"ever must be statistics of {told} rewards of {self.count} arms, got {rows!r:.60}")
-        if (ever[:, COUNT] % 1).any():
-            raise ValueError(f"ever must have whole numbers of rewards, got {ever[:, COUNT].tolist()}")
+        if (ever[:, COUNT] % 1).any() or ever[ever[:, COUNT] == 0].any():
+            raise ValueError(f"ever must have whole numbers of rewards, and nothing without any, got {ever.tolist()}")
         check_sizes("ever", ever[:, COUNT], ever[:, [SUM, LOST]].T, ever[:, SPREAD])
         return ever
 

@@ -76,6 +76,12 @@ class State:
             means, spreads = np.where(counts > 0, self.scale.back(means), 0.0), spreads * self._factor**2
         return counts, means, spreads
 
+    def within(self, low: float, high: float) -> bool:
+        """Whether the means of all arms are between two numbers."""
+        counts, means, _ = self.lifetime()
+        slack = 1e-9 * (high - low)
+        return bool(((counts == 0) | ((means >= low - slack) & (means <= high + slack))).all())
+
     @property
     def _factor(self) -> float:
         """How much wider rewards are spread than what the policy sees of them."""

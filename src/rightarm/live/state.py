@@ -88,6 +88,10 @@ def _restored(plain: dict[str, Any], given: Policy | None) -> State:
     state.check_floor(sum(state.active))
     state.harmful = frozenset(name_from(name) for name in listed("harmful", plain.get("harmful", [])))
     state.version = check_count("state", plain["state"], least=0)
+    if plain["version"] > 1 and state.reward_range is not None and not state.within(*state.reward_range):
+        raise ValueError(
+            f"means must be in the range of rewards, {state.reward_range}, got {state.lifetime()[1].tolist()}"
+        )
     return state
 
 
