@@ -196,24 +196,24 @@ def test_windows_are_recovered_from_the_log(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_equal_arms_of_which_one_answers_slower_keep_equal_shares_at_close_and_not_at_once() -> None:
-    """Rewards of both have the mean 0.1; those of b come after 30 rounds, those of a after 3; silence means 0."""
+    """Rewards of both have the mean 0.1; those of b come after 55 rounds, those of a after 3; silence means 0."""
     shares = {"at once": list[float](), "at close": list[float]()}
     for learn, found in shares.items():
-        for seed in range(60):
+        for seed in range(100):
             random, clock = np.random.default_rng(seed), Clock()
             settings: dict[str, Any] = {"window_of_reward": 60.0, "default": 0.0, "learn": learn}
             bandit = ra.Bandit(["a", "b"], ra.BetaThompson(), clock=clock, seed=seed, **settings)
             coming: dict[float, list[ra.Decision[str]]] = {}
             chosen = 0
-            for _ in range(600):
+            for _ in range(200):
                 clock.now += 1.0
                 for decision in coming.pop(clock.now, []):
                     bandit.tell(decision, 1.0)
                 decision = bandit.ask()
                 chosen += decision.arm == "a"
                 if random.random() < 0.1:
-                    coming.setdefault(clock.now + (3.0 if decision.arm == "a" else 30.0), []).append(decision)
-            found.append(chosen / 600)
+                    coming.setdefault(clock.now + (3.0 if decision.arm == "a" else 55.0), []).append(decision)
+            found.append(chosen / 200)
     z = {learn: (np.mean(x) - 0.5) / (np.std(x, ddof=1) / math.sqrt(len(x))) for learn, x in shares.items()}
     assert abs(z["at close"]) < 4.5
     assert z["at once"] > 4.5
