@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import random
 import signal
 from collections.abc import Callable
@@ -19,17 +20,22 @@ class TimeIsUp(TimeoutError):
 def interrupted(
     step: Callable[[], Any], times: int, within: float, seed: int = 1, error: type[BaseException] = Interrupt
 ) -> None:
-    """Do ``step`` again and again, and interrupt it so often, each time after less than ``within`` seconds."""
+    """Do ``step`` again and again, and interrupt it so often, each time after less than ``within`` seconds.
+
+    What Python clears away ignores exceptions, so another one comes a second later, and garbage is not collected
+    meanwhile: callbacks of other tests' libraries would be interrupted, and that would be reported.
+    """
     moments = random.Random(seed)
 
     def handler(*_: object) -> None:
         raise error
 
+    gc.disable()
     before = signal.signal(signal.SIGALRM, handler)
     try:
         for _ in range(times):
             try:
-                signal.setitimer(signal.ITIMER_REAL, 1e-6 + within * moments.random())  # once: nothing comes below
+                signal.setitimer(signal.ITIMER_REAL, 1e-6 + within * moments.random(), 1.0)
                 while True:
                     step()
             except error:
@@ -37,3 +43,4 @@ def interrupted(
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+        gc.enable()

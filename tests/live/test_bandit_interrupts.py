@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,6 +13,8 @@ import pytest
 
 import rightarm as ra
 from bandits import CATONI
+
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
 
 class Interrupt(BaseException):
@@ -25,11 +28,13 @@ def timer() -> Iterator[Callable[[float], None]]:
     def interrupt(number: int, frame: Any) -> None:
         raise Interrupt
 
+    gc.disable()  # whose callbacks, of other tests' libraries, would have the exception ignored and reported
     before = signal.signal(signal.SIGALRM, interrupt)
     # Again after a second: an exception that comes while Python clears something away is ignored.
     yield lambda seconds: (signal.setitimer(signal.ITIMER_REAL, seconds, 1.0 if seconds else 0.0), None)[1]
     signal.setitimer(signal.ITIMER_REAL, 0)
     signal.signal(signal.SIGALRM, before)
+    gc.enable()
 
 
 SETTINGS: dict[str, tuple[ra.Policy, dict[str, Any]]] = {

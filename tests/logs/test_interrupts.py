@@ -13,6 +13,8 @@ from log_story import START
 from rightarm.logs import LogWriter, read_log
 from rightarm.logs.stream import read_events
 
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
 
 def event(number: int) -> dict[str, Any]:
     """The event of this number: a decision, its reward so far, its end, and so on."""
