@@ -64,9 +64,7 @@ class Arms:
         self.window = None if window is None else self.estimator.window
         policy.check_forgetting(self.estimator)
         self.live, self.estimates = live_policy(policy), live_estimator(self.estimator)
-        law = score_law(policy.stated_law[0])
-        law.keeping()(np.ones(1), np.ones(1), np.empty(1))  # which compiles it
-        self.chances = law.keeping()
+        self.chances = score_law(policy.stated_law[0]).keeping()
         self.fading = self.estimator.discount or 1.0  # the factor by which all count less after a reward
         self.keeps_rewards = self.estimator.longest > 0  # one by one, while they count
         self.remembers = bool(policy.columns)

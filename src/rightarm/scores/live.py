@@ -107,7 +107,7 @@ def learn(*arguments: Any) -> tuple[float, ...]:
 
 
 class Live(NamedTuple):
-    """A policy's compiled functions for live decisions, the numbers that they take, and the kernel of its law.
+    """A policy's compiled functions for live decisions, and the numbers that they take.
 
     ``lesson`` is None where an arm remembers nothing.
     """
@@ -115,7 +115,6 @@ class Live(NamedTuple):
     law: Any
     lesson: Any
     numbers: F64
-    chances: Any
 
 
 @functools.lru_cache(maxsize=256)
@@ -146,6 +145,7 @@ def live_policy(policy: Policy) -> Live:
     sizes = {"columns": len(policy.columns), "kept": len(policy.keep), "varies": int(policy.asks_variance)}
     shared: dict[str, Any] = {"common": common_of(parts), **sizes}
     subject = f"the policy {policy.family.name}"
+    _compile_draws(score_law(law))
     return Live(
         function(
             subject,
@@ -172,17 +172,15 @@ def live_policy(policy: Policy) -> Live:
         if policy.columns
         else None,
         np.array(parts.numbers, dtype=float),
-        _ready(score_law(law).chances()),
     )
 
 
-def _ready(chances: Any) -> Any:
-    """The kernel of a law, compiled by being called, as are the functions that draw from what it finds."""
+def _compile_draws(law: Any) -> None:
+    """Compile, by calling them, the kernel of a law and the functions that draw from what it finds."""
     chance, heights, one = np.empty(1), np.empty(1), np.ones(1)
-    chances(one, one, chance)
+    law.keeping()(one, one, chance)
     chance[0] = 1.0
     mix(chance, np.zeros(1), 0.0, heights)
     draw(chance, heights, 0.5)
     none = np.zeros(1, dtype=np.int64)
     share_untried(chance, none, none, heights)
-    return chances
