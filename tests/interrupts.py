@@ -18,9 +18,16 @@ class TimeIsUp(TimeoutError):
 
 
 def interrupted(
-    step: Callable[[], Any], times: int, within: float, seed: int = 1, error: type[BaseException] = Interrupt
+    step: Callable[[], Any],
+    times: int,
+    within: float,
+    seed: int = 1,
+    error: type[BaseException] = Interrupt,
+    after: Callable[[], Any] = lambda: None,
 ) -> None:
     """Do ``step`` again and again, and interrupt it so often, each time after less than ``within`` seconds.
+
+    ``after`` is done after each interrupt, undisturbed.
 
     What Python clears away ignores exceptions, so another one comes a second later, and garbage is not collected
     meanwhile: callbacks of other tests' libraries would be interrupted, and that would be reported.
@@ -39,7 +46,8 @@ def interrupted(
                 while True:
                     step()
             except error:
-                continue
+                signal.setitimer(signal.ITIMER_REAL, 0)
+                after()
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)

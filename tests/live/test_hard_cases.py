@@ -151,6 +151,30 @@ def test_a_late_reward_takes_the_place_of_the_default() -> None:
     assert column(bandit, "mean")[decision.arm] == 7.0
 
 
+def test_a_decision_whose_window_has_closed_cannot_be_cancelled() -> None:
+    clock = Clock()
+    bandit = ra.Bandit(["a", "b"], BGE, seed=1, clock=clock, window_of_reward=10.0, default=0.0)
+    decision = bandit.ask()
+    clock.now += 10
+    assert bandit.cancel(decision) is False
+    assert column(bandit, "mean")[decision.arm] == 0.0
+
+
+def test_a_prior_like_an_arm_at_the_edge_of_the_range() -> None:
+    """Where the mean of equal rewards, scaled there and back, is rounded beyond the edge."""
+    low, high = -0.82, -0.22
+    bandit = ra.Bandit(["a", "b"], ra.BetaThompson(), reward_range=(low, high), seed=1)
+    for _ in range(3):
+        bandit.tell(arm="a", reward=high)
+    bandit.add_arm("c", prior=("like", "a", 5))
+    assert column(bandit, "estimate")["c"] == pytest.approx(high)
+
+
+def test_a_log_without_events_has_no_bandit(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"empty\.jsonl has no events"):
+        ra.Bandit.from_log(tmp_path / "empty.jsonl", BGE)
+
+
 # Folders.
 
 
@@ -215,7 +239,6 @@ def test_a_snapshot_that_cannot_be_written_breaks_nothing(tmp_path: Path, monkey
 def test_a_handler_that_calls_the_bandit_is_refused(tmp_path: Path) -> None:
     """In the middle of an action, where it would find things half done."""
     caught: list[str] = []
-    clocked = iter(range(1_700_000_000, 1_800_000_000))
 
     def handler(number: int, frame: Any) -> None:
         for call in (bandit.ask, bandit.close):
@@ -224,13 +247,7 @@ def test_a_handler_that_calls_the_bandit_is_refused(tmp_path: Path) -> None:
             except RuntimeError as error:
                 caught.append(str(error))
 
-    def clock() -> float:
-        if bandits and bandit._actions.note is not None:
-            signal.raise_signal(signal.SIGUSR1)
-        return float(next(clocked))
-
-    bandits: list[Any] = []
-    bandit = ra.Bandit(["a", "b"], BGE, seed=1, log=tmp_path / "log.jsonl", clock=clock)
+    bandit = ra.Bandit(["a", "b"], BGE, seed=1, log=tmp_path / "log.jsonl")
     before = signal.signal(signal.SIGUSR1, handler)
     try:
         write = bandit._actions.log.write  # type: ignore[union-attr]

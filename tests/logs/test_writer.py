@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import re
@@ -270,3 +271,30 @@ def test_a_log_in_parquet_is_not_written(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"path must end in \.jsonl, got .*log\.csv$"):
         LogWriter(tmp_path / "log.csv")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_closed_writer_touches_no_file(tmp_path: Path) -> None:
+    """Its descriptor may be that of another file by then, and a write that was interrupted is none of its concern."""
+    log = LogWriter(tmp_path / "log.jsonl")
+    log.decision(1, "red", 0.5, 1, 0, 1.0)
+    note = log._unfinished
+    real = os.write
+
+    def interrupted(file: int, data: Any) -> int:
+        real(file, bytes(data)[:5])
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "write", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            log.decision(2, "red", 0.5, 1, 0, 1.0)
+    assert note is None
+    assert log._unfinished is not None
+    log._held.close()  # as an interrupted close() leaves it
+    other = tmp_path / "other"
+    other.write_bytes(b"x" * 10_000)
+    with other.open("r+b"):
+        for use in (log.flush, log.close):
+            with contextlib.suppress(ValueError):
+                use()
+    assert other.stat().st_size == 10_000

@@ -7,26 +7,25 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, overload
-
-import numpy as np
 
 from rightarm.extras import polars_for
 from rightarm.files import write_whole
 from rightarm.formula import check_count
 from rightarm.inference import Best, Difference
-from rightarm.live import answers, summary
+from rightarm.live import answers, recovery, summary
 from rightarm.live import state as saved
 from rightarm.live.actions import Actions
 from rightarm.live.draws import Draws
 from rightarm.live.fold import State
 from rightarm.live.folder import Folder
 from rightarm.live.ledger import A, Decision, Unit, check_unit
+from rightarm.live.names import distinct, hashable_name
+from rightarm.live.recovery import Log
 from rightarm.live.settings import AT_ONCE, LAST, Settings, check_seconds
-from rightarm.logs.events import Event, check_arm_name
 from rightarm.logs.writer import LogWriter
 from rightarm.policies.gumbel import ScaledGumbel
 from rightarm.scores.policy import Policy
@@ -35,8 +34,6 @@ if TYPE_CHECKING:
     import polars
 
 ID_BITS = 31, 21  # of the first id: so many by chance, and so many zeros; ids stay below 2^53, which JSON keeps exactly
-
-Log = LogWriter | str | os.PathLike[str]
 
 
 class Bandit(Generic[A]):
@@ -118,11 +115,11 @@ class Bandit(Generic[A]):
             default,
             learn,
             several,
-            None if control is None else _name(control),
+            None if control is None else hashable_name(control),
             holdout,
             guardrail,
         )
-        names = _distinct(arms)
+        names = distinct(arms)
         if not names:
             raise ValueError("arms must name at least one arm, got none")
         if control is not None and settings.control not in names:
@@ -131,11 +128,11 @@ class Bandit(Generic[A]):
         state = State(ScaledGumbel() if policy is None else policy, Draws.seeded(entropy), settings, first_id)
         if settings.default is not None:
             state.check_reward(settings.default)
-        self._begin(state, clock)
+        self._begin(Actions(state, clock))
         priors = [self._actions.prior(names, name, given) for name, given in (prior or {}).items()]
-        with contextlib.nullcontext() if log is None else _opened(log) as writer:
+        with contextlib.nullcontext() if log is None else recovery.opened(log) as writer:
             if writer is not None:
-                self._write_to(writer, names)
+                recovery.write_to(self._actions, writer, names)
                 if writer.events:
                     raise ValueError(
                         f"log must be a new one, got {writer.path} with {writer.events:,} events: "
@@ -143,15 +140,15 @@ class Bandit(Generic[A]):
                     )
             self._actions.change_arms(names, priors, settings=saved.as_settings(state))
 
-    def _begin(self, state: State, clock: Callable[[], float]) -> None:
-        self._state, self._actions, self._lock = state, Actions(state, clock), threading.RLock()
+    @classmethod
+    def _of(cls, actions: Actions) -> Bandit[Any]:
+        """A bandit that lets these actions happen."""
+        made: Bandit[Any] = cls.__new__(cls)
+        made._begin(actions)
+        return made
 
-    def _write_to(self, log: LogWriter, names: Iterable[Hashable]) -> None:
-        for name in names:
-            check_arm_name("arms", name)
-        self._actions.log, ledger = log, self._state.ledger
-        if log.last_id is not None:
-            ledger.next_id = max(ledger.next_id, 1 + log.last_id)
+    def _begin(self, actions: Actions) -> None:
+        self._state, self._actions, self._lock = actions.state, actions, threading.RLock()
 
     def _ready(self) -> State:
         """The state, after what was broken off is finished; to be called with the lock."""
@@ -194,7 +191,7 @@ class Bandit(Generic[A]):
     def arms(self) -> list[A]:
         """The arms that can be chosen."""
         with self._lock:
-            return self._ready().active_names()  # type: ignore[return-value]  # names are of the type that was given
+            return self._ready().active_names()
 
     @property
     def pending(self) -> list[Decision[A]]:
@@ -384,7 +381,7 @@ class Bandit(Generic[A]):
         are part of what the policy sees, never of the intervals.
         """
         with self._lock:
-            state, name = self._ready(), _name(arm)
+            state, name = self._ready(), hashable_name(arm)
             if name in state.index:
                 hint = "" if state.active[state.index[name]] else "; it is retired: restore_arm brings it back"
                 raise ValueError(f"arms must differ, got {name!r} again{hint}")
@@ -394,7 +391,7 @@ class Bandit(Generic[A]):
     def replace_arm(self, arm: A, by: A, *, prior: Any = None) -> None:
         """Retire an arm and add the one that comes in its place, at once: a new version starts with nothing known."""
         with self._lock:
-            state, name = self._ready(), _name(by)
+            state, name = self._ready(), hashable_name(by)
             old = state.arm_number("arm", arm)
             if name in state.index:
                 raise ValueError(f"by must be a new arm, got {name!r}")
@@ -536,12 +533,12 @@ class Bandit(Generic[A]):
         >>> ra.Bandit.from_json(bandit.to_json(), policy=ra.BoltzmannGumbel(C=0.07), change_policy=True).policy
         BoltzmannGumbel(C=0.07, location=0.5772156649015329)
         """
-        _check_policy(policy, change_policy)
-        state, place, specification = saved.from_json(text, policy)
-        with contextlib.nullcontext() if log is None else _opened(log) as writer:
+        recovery.check_policy(policy, change_policy)
+        found = saved.from_json(text, policy)
+        with contextlib.nullcontext() if log is None else recovery.opened(log) as writer:
             if writer is None or not writer.events:
-                state.ledger.skip_ids()
-            return cls._come_back(state, writer, place, specification, policy, change_policy, clock)
+                found.state.ledger.skip_ids()
+            return cls._of(recovery.go_on(found, writer, policy, change_policy, clock))
 
     @classmethod
     def from_log(
@@ -558,41 +555,10 @@ class Bandit(Generic[A]):
         ``policy`` is needed if its module is not imported, or if rightarm 0.1.0 wrote the log, which does not say it;
         for such a log ``settings`` are those of `Bandit` (``floor``, ``discount``, ``window``).
         """
-        _check_policy(policy, change_policy)
-        with _opened(log) as writer:
-            state, specification = saved.from_log(writer, policy, settings)
-            return cls._come_back(
-                state, writer, saved.Place(writer.identity, 0), specification, policy, change_policy, clock
-            )
-
-    @classmethod
-    def _come_back(
-        cls,
-        state: State,
-        log: LogWriter | None,
-        place: saved.Place | None,
-        specification: saved.Specification,
-        policy: Policy | None,
-        change_policy: bool,
-        clock: Callable[[], float],
-        agree: Callable[[Bandit[Any]], None] | None = None,
-    ) -> Bandit[Any]:
-        """A bandit with a state that was saved, and with what its log has since; ``agree`` may refuse it."""
-        made = cls.__new__(cls)
-        made._begin(state, clock)
-        new: list[Event] = []
-        if log is not None:
-            changed, new = saved.read_on(log, state, place, policy)
-            made._write_to(log, state.names)
-            specification = changed or specification
-        if agree is not None:
-            agree(made)
-        if policy is not None:
-            new += saved.settle_policy(state, policy, specification, change_policy)
-        if log is not None and new:
-            now = made._actions.now()
-            log.write([{"time": now} | event for event in new])
-        return made
+        recovery.check_policy(policy, change_policy)
+        with recovery.opened(log) as writer:
+            found = saved.from_log(writer, policy, settings)
+            return cls._of(recovery.go_on(found, writer, policy, change_policy, clock))
 
     @overload
     @classmethod
@@ -639,7 +605,7 @@ class Bandit(Generic[A]):
         3.0
         >>> folder.cleanup()
         """
-        _check_policy(policy, change_policy)
+        recovery.check_policy(policy, change_policy)
         folder = Folder(Path(path), check_count("every", every))
         with folder.opened(sync, rotate) as log:
             if not log.events:
@@ -647,78 +613,14 @@ class Bandit(Generic[A]):
                     raise ValueError(f"arms must be given to make a bandit: there is none in {path}")
                 made: Bandit[Any] = cls(arms, policy, log=log, clock=clock, **settings)
             else:
-                state, place, specification = folder.load(log, policy)
-                names = None if arms is None else _distinct(arms)
+                names = None if arms is None else distinct(arms)
 
-                def agree(bandit: Bandit[Any]) -> None:
-                    bandit._agree(settings, names, change_arms)
+                def agree(state: State) -> None:
+                    recovery.check_agreement(state, settings, names, change_arms)
 
-                made = cls._come_back(state, log, place, specification, policy, change_policy, clock, agree)
-                made._change_to(names, settings.get("prior"))
+                actions = recovery.go_on(folder.load(log, policy), log, policy, change_policy, clock, agree)
+                recovery.change_arms_to(actions, names, settings.get("prior"))
+                made = cls._of(actions)
             made._actions.folder = folder
             folder.look(made._state, log)
             return made
-
-    def _agree(self, settings: Mapping[str, Any], arms: list[Hashable] | None, change_arms: bool) -> None:
-        """Raise if a bandit that was there already has other settings or arms than those given."""
-        for name, value in settings.items():
-            saved.check_setting(self._state.settings, name, value)
-        wanted, active, control = self._wanted(arms), self._state.active_names(), self._state.settings.control
-        if set(wanted) == set(active):
-            return
-        if self._state.names and not change_arms:
-            raise ValueError(f"arms must be those of the bandit, {active}, got {arms}; change_arms=True changes them")
-        self._state.check_floor(len(wanted))
-        if control is not None and control not in wanted:
-            raise ValueError(f"arms must have the control, {control!r}, got {arms}")
-
-    def _wanted(self, arms: list[Hashable] | None) -> list[Hashable]:
-        """The arms that there are to be: those given, but for any that the guardrail has retired."""
-        state = self._state
-        if arms is None and not state.names:
-            raise ValueError("arms must be given: the log breaks off before it names any")
-        return state.active_names() if arms is None else [arm for arm in arms if arm not in state.harmful]
-
-    def _change_to(self, arms: list[Hashable] | None, prior: Mapping[Any, Any] | None) -> None:
-        """Have the arms that there are to be; the prior is that of a bandit whose log breaks off before its arms."""
-        actions, wanted = self._actions, self._wanted(arms)
-        if set(wanted) != set(self._state.active_names()):
-            given = {} if self._state.names or prior is None else prior
-            actions.change_arms(wanted, [actions.prior(wanted, name, one) for name, one in given.items()])
-
-
-def _check_policy(policy: Policy | None, change_policy: bool) -> None:
-    if policy is not None and not isinstance(policy, Policy):
-        raise ValueError(f"policy must be a policy such as UCB(C=0.5), got {policy!r}")
-    if change_policy and policy is None:
-        raise TypeError("change_policy needs the policy to change to, got policy=None")
-
-
-@contextlib.contextmanager
-def _opened(log: Log) -> Iterator[LogWriter]:
-    """The writer of a log. If it is opened here, and what follows fails, it is closed: the next one finds no lock."""
-    if isinstance(log, LogWriter):
-        yield log
-        return
-    writer = LogWriter(log)
-    try:
-        yield writer
-    except BaseException:
-        writer.close()
-        raise
-
-
-def _name(arm: Hashable) -> Hashable:
-    """An arm's name, if it can be one."""
-    if not isinstance(arm, Hashable):
-        raise TypeError(f"arm must be hashable, got {arm!r}")
-    return arm.item() if isinstance(arm, np.generic) else arm  # a number that JSON and logs know
-
-
-def _distinct(arms: Iterable[Hashable]) -> list[Hashable]:
-    names: dict[Hashable, None] = {}
-    for name in map(_name, arms):
-        if name in names:
-            raise ValueError(f"arms must differ, got {name!r} again")
-        names[name] = None
-    return list(names)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rightarm.formula import difference
+from rightarm.live.another_policy import carried_over, change_of_scale
 from rightarm.live.arms import Arms, Law, check_reward, draw
 from rightarm.live.draws import Draws
 from rightarm.live.ledger import Answer, Decision, Ledger, Unit, Waiting
@@ -33,7 +33,7 @@ class State:
         self.settings, self.draws = settings, draws
         self.ledger = Ledger(first_id)
         self.version = 0  # counts changes: each reward, each arm that comes or goes, each other policy
-        self.names: list[Hashable] = []
+        self.names: list[Any] = []  # of the type that the user has
         self.index: dict[Hashable, int] = {}
         self.active: list[bool] = []
         self.harmful: frozenset[Hashable] = frozenset()  # the arms that the guardrail has retired
@@ -77,10 +77,8 @@ class State:
         return counts, means, spreads
 
     def within(self, low: float, high: float) -> bool:
-        """Whether the means of all arms are between two numbers."""
-        counts, means, _ = self.lifetime()
-        slack = 1e-9 * (high - low)
-        return bool(((counts == 0) | ((means >= low - slack) & (means <= high + slack))).all())
+        """Whether the means of all arms are between two rewards."""
+        return self.known.within(self.scaled(low), self.scaled(high))
 
     @property
     def _factor(self) -> float:
@@ -185,7 +183,7 @@ class State:
         """Take an event from a log; ``policy_from`` finds a policy by its specification."""
         match event["event"]:
             case "decision":
-                decision = Decision(*(event.get(name) for name in Decision._fields))  # type: ignore[arg-type]
+                decision: Decision[Any] = Decision._make(event.get(name) for name in Decision._fields)
                 arm = self.arm_number("arm", event["arm"])
                 self.decided(Waiting(decision, arm, event["time"], event.get("unit")))
                 self.version = max(self.version, event["version"])
@@ -264,7 +262,7 @@ class State:
             known = ", ".join(map(repr, self.names[:20])) + (", ..." if len(self.names) > 20 else "")
             raise ValueError(f"{name} must be one of {known}, got {arm!r}") from None
 
-    def active_names(self) -> list[Hashable]:
+    def active_names(self) -> list[Any]:
         """The arms that can be chosen."""
         return [name for name, active in zip(self.names, self.active, strict=True) if active]
 
@@ -370,44 +368,3 @@ def mixed(law: Law, held: I64, share: float) -> Law:
     chance = (1 - share) * law.chance
     chance[held] += share / held.size
     return law._replace(chance=chance, heights=np.cumsum(chance))
-
-
-# Another policy.
-
-
-def change_of_scale(before: Scale | None, after: Scale | None) -> tuple[float, float]:
-    """The factor and what is added that make of a reward as one policy sees it the reward as another one does."""
-    low, high = (0.0, 1.0) if before is None else (before.back(0.0), before.back(1.0))
-    if after is not None:
-        low, high = after.apply(low), after.apply(high)
-    return high - low, low
-
-
-def carried_over(known: Arms, policy: Policy) -> Arms:
-    """The same statistics for another policy, or an error that says what does not carry over.
-
-    Pulls, means and spreads do, whatever the policy is. An estimator's state is of use to the same estimator only, and
-    what a policy remembers besides (``learn``) to a policy that learns it by the same formulas and parameters.
-    """
-    before = known.policy
-    try:
-        _check_memory(before, policy)
-        new = Arms(policy, known.discount, known.window)
-        for _ in range(known.count):
-            new.add()
-        new.restore(known.to_json())
-    except ValueError as error:
-        raise ValueError(f"what {before!r} has learned does not carry over to {policy!r}: {error}") from None
-    return new
-
-
-def _check_memory(before: Policy, after: Policy) -> None:
-    if before.estimator != after.estimator:
-        raise ValueError(f"the estimator was {before.estimator} and would be {after.estimator}")
-    if before.columns != after.columns:
-        columns = [", ".join(policy.columns) or "nothing" for policy in (before, after)]
-        raise ValueError(f"it remembers {columns[0]} of an arm besides pulls and mean, the other {columns[1]}")
-    for name, part in after.learn.items():
-        other = difference(part, before.learn[name].specification())
-        if other is not None:
-            raise ValueError(f"it learned {name} by {'another formula' if other == 'formula' else 'other parameters'}")

@@ -37,20 +37,19 @@ class Folder:
             log.close()
             raise
 
-    def load(self, log: LogWriter, policy: Policy | None) -> tuple[State, saved.Place, saved.Specification]:
+    def load(self, log: LogWriter, policy: Policy | None) -> saved.Saved:
         """The last snapshot, or without one the state with which the log began."""
         snapshot = self.path / SNAPSHOT
         if not snapshot.exists():
-            state, specification = saved.from_log(log, policy, {})
-            return state, saved.Place(log.identity, 0), specification
+            return saved.from_log(log, policy, {})
         try:
-            state, place, specification = saved.from_json(snapshot.read_bytes(), policy)
+            found = saved.from_json(snapshot.read_bytes(), policy)
         except ValueError as error:
             raise ValueError(f"{snapshot}: {error}; without this file all of the log is read") from None
-        if place is None:
+        if found.place is None:
             raise ValueError(f"{snapshot} must be a snapshot with its log, got the state of a bandit that had none")
-        self.saved = place.events
-        return state, place, specification
+        self.saved = found.place.events
+        return found
 
     def look(self, state: State, log: LogWriter) -> None:
         """Write a snapshot if one is due."""

@@ -165,7 +165,7 @@ class Ledger:
             "next_id": self.next_id,
             "pending": [_as_list(waiting) for waiting in self.pending.values()],
             "answered": [[number, *answer] for number, answer in self.answered.items()],
-            "units": [_as_list(waiting) for unit, waiting in self.units.items()],
+            "units": [_as_list(waiting) for waiting in self.units.values()],
         }
 
     def restore(self, names: Sequence[Any], plain: dict[str, Any]) -> None:
@@ -178,6 +178,7 @@ class Ledger:
         for number, *answer in listed("answered", plain["answered"]):
             self._check_new(number)
             self.answered[number] = _answer_from(answer, len(names))
+        self.units.clear()  # which stand in their own order
         for row in listed("units", plain.get("units", [])):
             waiting = _from_list(row, names)
             if waiting.unit is None:

@@ -1,10 +1,29 @@
-"""Parts of a saved bandit as JSON has them: names of arms, lists."""
+"""Names of arms: which can be one, and how JSON has them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from typing import Any
+
+import numpy as np
+
+
+def hashable_name(arm: Hashable) -> Hashable:
+    """An arm's name, if it can be one."""
+    if not isinstance(arm, Hashable):
+        raise TypeError(f"arm must be hashable, got {arm!r}")
+    return arm.item() if isinstance(arm, np.generic) else arm  # a number that JSON and logs know
+
+
+def distinct(arms: Iterable[Hashable]) -> list[Hashable]:
+    """The names of arms, if they differ."""
+    names: dict[Hashable, None] = {}
+    for name in map(hashable_name, arms):
+        if name in names:
+            raise ValueError(f"arms must differ, got {name!r} again")
+        names[name] = None
+    return list(names)
 
 
 def plain_name(name: Hashable) -> Any:

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Hashable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 from rightarm.formula import check_choice, check_count, check_number
 from rightarm.live.names import name_from, plain_name
@@ -70,7 +70,7 @@ class Settings:
     @property
     def seconds(self) -> float | None:
         """How long rewards of a decision are awaited, if there is an end."""
-        return self.window_of_reward  # type: ignore[return-value]  # a number since it was checked
+        return cast("float | None", self.window_of_reward)  # a number since it was checked
 
     @property
     def at_close(self) -> bool:

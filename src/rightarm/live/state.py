@@ -32,6 +32,14 @@ class Place(NamedTuple):
     events: int
 
 
+class Saved(NamedTuple):
+    """A state that was saved, up to where a log is part of it (None if it had none), and the policy that it names."""
+
+    state: State
+    place: Place | None
+    specification: Specification
+
+
 def to_json(state: State, log: LogWriter | None) -> str:
     """A state as text, with the number of events in the log that are part of it."""
     plain = {
@@ -52,10 +60,10 @@ def to_json(state: State, log: LogWriter | None) -> str:
     return json.dumps(plain, allow_nan=False)
 
 
-def from_json(text: str | bytes, given: Policy | None) -> tuple[State, Place | None, Specification]:
-    """The state that a text describes, what of its log is part of it, and the policy that it names.
+def from_json(text: str | bytes, given: Policy | None) -> Saved:
+    """The state that a text describes.
 
-    That policy is ``given``, or found by its name. If it is gone, ``given`` stands in for it where that makes no
+    Its policy is ``given``, or found by its name. If it is gone, ``given`` stands in for it where that makes no
     difference to the statistics.
     """
     try:
@@ -70,7 +78,7 @@ def from_json(text: str | bytes, given: Policy | None) -> tuple[State, Place | N
             place = Place(plain.get("log"), check_count("events", plain["events"], least=0))
     except (KeyError, TypeError, AttributeError, IndexError, OverflowError, RecursionError) as error:
         raise ValueError(f"this is not the state of a bandit: {type(error).__name__}: {error}") from None
-    return state, place, plain["policy"]
+    return Saved(state, place, plain["policy"])
 
 
 def _restored(plain: dict[str, Any], given: Policy | None) -> State:
@@ -120,13 +128,15 @@ def check_setting(settings: Settings, name: str, value: Any) -> None:
         raise ValueError(f"{name} must be that of the bandit, {getattr(settings, name)!r}, got {value!r}")
 
 
-def from_log(log: LogWriter, given: Policy | None, settings: Mapping[str, Any]) -> tuple[State, Specification]:
-    """The state with which the bandit of a log began, before its arms were named, and its policy."""
-    first = next(log.since(0), None)
-    if first is None or first["event"] != "settings":
+def from_log(log: LogWriter, given: Policy | None, settings: Mapping[str, Any]) -> Saved:
+    """The state with which the bandit of a log began, before its arms were named."""
+    first, begin = next(log.since(0), None), Place(log.identity, 0)
+    if first is None:
+        raise ValueError(f"the log {log.path} has no events")
+    if first["event"] != "settings":
         if given is None:
             raise ValueError(f"policy must be given: the log {log.path} does not say how its bandit was set up")
-        return State(given, Draws.seeded(None), Settings(**settings)), given.specification()
+        return Saved(State(given, Draws.seeded(None), Settings(**settings)), begin, given.specification())
     if first["settings"].get(CONTINUES):
         raise ValueError(f"the log {log.path} goes on with a bandit that had learned before: from_json takes its state")
     try:
@@ -143,7 +153,7 @@ def from_log(log: LogWriter, given: Policy | None, settings: Mapping[str, Any]) 
         raise ValueError(f"{log.path}: the settings are not those of a bandit: {error}") from None
     for name, value in settings.items():
         check_setting(state.settings, name, value)
-    return state, plain["policy"]
+    return Saved(state, begin, plain["policy"])
 
 
 # Parts of a state.

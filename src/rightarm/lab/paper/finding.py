@@ -98,8 +98,10 @@ class Finding:
 
     def of_quick(self) -> Finding:
         """The same from a quick run, which cannot tell what speaks of long horizons."""
-        parts = {name: [claim.of_quick() for claim in getattr(self, name)] for name in ("claims", "printed", "remarks")}
-        return replace(self, **parts)  # type: ignore[arg-type]
+        claims, printed, remarks = (
+            [claim.of_quick() for claim in some] for some in (self.claims, self.printed, self.remarks)
+        )
+        return replace(self, claims=claims, printed=printed, remarks=remarks)
 
 
 def _told(printed: Sequence[Claim]) -> str:
