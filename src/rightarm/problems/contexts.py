@@ -1,0 +1,212 @@
+"""Laws of contexts: what a round's context x is, as a formula of fresh noise, or as the rows of a data set."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+import types
+import zlib
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rightarm.formula import Family, Formula, NonNegative, check_count, from_specification
+from rightarm.types import F64
+
+MOST_COLUMNS = 100_000
+
+
+class Context(Formula):
+    """The law of a round's context x: a row of numbers made from fresh noise by a formula.
+
+    >>> import rightarm as ra
+    >>> @ra.context
+    ... def visitor(u, w, *, phone: ra.Probability = 0.6):
+    ...     return 1.0 * (u < phone), 20 + 3 * w
+    >>> visitor(phone=0.5).columns
+    2
+    """
+
+    INPUTS: ClassVar[dict[str, str]] = {
+        "t": "the round, counted from 1",
+        "u": "fresh noise, uniform in (0, 1)",
+        "v": "more of it, independent of u",
+        "w": "fresh noise, standard Gaussian",
+        "normals": "a row of fresh standard Gaussians, one for each column of x",
+        "uniforms": "a row of fresh numbers, uniform in (0, 1), one for each column of x",
+    }
+    columns: int  # how many numbers x has
+
+    def __init__(self, family: Family, values: Mapping[str, Any]) -> None:
+        given = dict(values)
+        if "columns" in given:
+            given["columns"] = check_count("columns", given["columns"], most=MOST_COLUMNS)
+        elif {"normals", "uniforms"} & set(family.inputs):
+            raise TypeError(
+                f"{family.name} asks for a row of noise, so it needs a parameter columns: "
+                f"def {family.name}(normals, *, columns)"
+            )
+        super().__init__(family, given)
+        noise = np.full(given.get("columns", 1), 0.25)
+        probe = {"t": 1.0, "u": 0.25, "v": 0.25, "w": 0.25, "normals": noise, "uniforms": noise}
+        self.__dict__["columns"] = given.get("columns", np.size(self.evaluate(probe)))
+        self.row(probe)
+
+    def row(self, noise: Mapping[str, Any]) -> F64:
+        """The context that it makes of the noise of a round, by NumPy."""
+        made = self.evaluate(noise)
+        try:
+            x = np.atleast_1d(np.asarray(made, dtype=float))
+        except (TypeError, ValueError):
+            raise TypeError(f"{self.family.name} must give a row of numbers, got {made!r:.200}") from None
+        if x.shape != (self.columns,) or not np.isfinite(x).all():
+            raise ValueError(f"{self.family.name} must give a row of {self.columns} finite numbers, got {made!r:.200}")
+        return x
+
+    @property
+    def shape(self) -> int | None:
+        """How many numbers the formula gives as a tuple; None for an array, and 0 for a single number."""
+        noise = np.full(self.columns, 0.25)
+        made = self.evaluate({"t": 1.0, "u": 0.25, "v": 0.25, "w": 0.25, "normals": noise, "uniforms": noise})
+        return len(made) if isinstance(made, tuple) else None if np.ndim(made) else 0
+
+    @classmethod
+    def accept(cls, name: str, value: Any) -> Any:
+        """A law of contexts, a function of noise, or the rows of a data set."""
+        if isinstance(value, Context | DataContext):
+            return value
+        if isinstance(value, types.FunctionType):
+            return Family(value, cls, bare=True)()
+        hint = "; call it with its parameters first" if isinstance(value, type | Family) else ""
+        raise TypeError(f"{name} must be a law of contexts such as GaussianContext(10), got {value!r}{hint}")
+
+
+def context(function: Callable[..., Any]) -> Family:
+    """Make a family of laws of contexts from a formula of fresh noise, its parameters behind a *.
+
+    The formula gives the numbers of x, as a tuple or as an array. It may ask for ``u`` and ``v`` (uniform in (0, 1)),
+    ``w`` (standard Gaussian), ``t`` (the round), and for ``normals`` and ``uniforms``, rows of noise with a number for
+    each column of x; it then has a parameter ``columns``, their number.
+
+    >>> import numpy as np, rightarm as ra
+    >>> @ra.context
+    ... def correlated(normals, w, *, columns: int, share: ra.Probability = 0.5):
+    ...     return np.sqrt(share) * w + np.sqrt(1 - share) * normals
+    >>> correlated(3)
+    correlated(columns=3, share=0.5)
+    """
+    return Family(function, Context)
+
+
+@context
+def GaussianContext(normals, *, columns: int, mean: float = 0.0, sigma: NonNegative = 1.0):
+    """Independent Gaussian numbers with this mean and standard deviation.
+
+    >>> GaussianContext(10).columns
+    10
+    """
+    return mean + sigma * normals
+
+
+@context
+def UniformContext(uniforms, *, columns: int, low: float = 0.0, high: float = 1.0):
+    """Independent numbers, uniform between ``low`` and ``high``.
+
+    >>> UniformContext(2, low=-1.0)
+    UniformContext(columns=2, low=-1.0, high=1.0)
+    """
+    return low + (high - low) * uniforms
+
+
+@context
+def SphereContext(normals, *, columns: int, radius: NonNegative = 1.0):
+    """A point that is uniform on the sphere of this radius.
+
+    >>> SphereContext(3)
+    SphereContext(columns=3, radius=1.0)
+    """
+    return normals * (radius / np.sqrt(np.sum(normals * normals)))
+
+
+class DataContext:
+    """The rows of a data set in random order: each once before any comes again, in a fresh order each time.
+
+    ``labels`` is a number for each row that policies do not see; the formula for mean rewards may ask for it.
+
+    >>> DataContext([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    <DataContext: 3 rows, 2 columns>
+    """
+
+    def __init__(self, data: ArrayLike, labels: ArrayLike | None = None) -> None:
+        self.data = _numbers("data", data, 2)
+        self.labels = np.zeros(self.data.shape[0]) if labels is None else _numbers("labels", labels, 1)
+        if self.labels.size != self.data.shape[0]:
+            raise ValueError(f"labels must have one for each of {self.data.shape[0]} rows, got {self.labels.size}")
+        self.data.setflags(write=False)
+        self.labels.setflags(write=False)
+
+    @property
+    def columns(self) -> int:
+        """How many numbers x has."""
+        return int(self.data.shape[1])
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return int(self.data.shape[0])
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """A name for what is in it."""
+        shape = np.array(self.data.shape).tobytes()
+        return hashlib.sha256(shape + self.data.tobytes() + self.labels.tobytes()).hexdigest()
+
+    def specification(self) -> dict[str, Any]:
+        """The data set as plain data, compressed."""
+        return {"shape": list(self.data.shape), "data": _packed(self.data), "labels": _packed(self.labels)}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DataContext) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __repr__(self) -> str:
+        return f"<DataContext: {self.rows:,} rows, {self.columns:,} columns>"
+
+
+def context_from_specification(specification: Mapping[str, Any]) -> Context | DataContext:
+    """The law of contexts that its ``specification()`` described.
+
+    >>> context_from_specification(GaussianContext(3).specification())
+    GaussianContext(columns=3, mean=0.0, sigma=1.0)
+    """
+    if "data" not in specification:
+        return Context.accept("context", from_specification(specification))  # type: ignore[no-any-return]
+    data = _unpacked(specification["data"]).reshape(specification["shape"])
+    return DataContext(data, _unpacked(specification["labels"]))
+
+
+def _numbers(name: str, values: ArrayLike, dimensions: int) -> F64:
+    try:
+        array = np.array(values, dtype=float)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be numbers, got {values!r:.200}") from None
+    if array.ndim != dimensions or not array.size:
+        what = "rows of one length" if dimensions == 2 else "a row of numbers"
+        raise ValueError(f"{name} must be {what}, got an array of shape {array.shape}")
+    if not np.isfinite(array).all():
+        place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+        raise ValueError(f"{name}{list(place)} must be finite, got {array[place]}")
+    return np.ascontiguousarray(array)
+
+
+def _packed(array: F64) -> str:
+    return base64.b64encode(zlib.compress(array.astype("<f8").tobytes(), 9)).decode()
+
+
+def _unpacked(text: str) -> F64:
+    return np.frombuffer(zlib.decompress(base64.b64decode(text)), "<f8").astype(float)

@@ -1,0 +1,373 @@
+"""Problems with contexts: every round has a context x, and what an arm pays depends on it.
+
+A problem is two formulas, one that makes x from fresh noise (`rightarm.problems.contexts`) and one for the mean reward
+of an arm at x. The reward is that mean with Gaussian noise, unless a third formula says otherwise.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rightarm.formula import Family, Formula, NonNegative, check_count, check_number, family_of, rule_of
+from rightarm.notebook import html_table
+from rightarm.problems.contexts import Context, DataContext, GaussianContext, context_from_specification
+from rightarm.problems.problem import Corruption, Problem
+from rightarm.text import counted
+from rightarm.types import F64
+
+PerArm = tuple[float, ...] | tuple[tuple[float, ...], ...]
+SHORT = 80  # characters of a problem that stands in titles as it is
+
+
+class Reward(Formula):
+    """The reward of an arm at x, given its mean there."""
+
+    INPUTS: ClassVar[dict[str, str]] = {
+        "mean": "the mean reward of the arm in this context",
+        "u": "fresh noise, uniform in (0, 1)",
+        "v": "more of it, independent of u",
+        "w": "fresh noise, standard Gaussian",
+        "x": "the context, a row of numbers",
+        "arm": "the index of the arm, counted from 0",
+        "t": "the round, counted from 1",
+        "label": "the label of the row, where contexts are the rows of a data set",
+    }
+
+
+def with_gaussian_noise(mean, w, *, noise: NonNegative):
+    """The reward of a problem that states the deviation of its noise, and no formula."""
+    return mean + noise * w
+
+
+class ContextProblem(Formula):
+    """A problem with contexts from formulas of one's own: one that makes x, and one for the mean reward of an arm.
+
+    - ``context``: the law of x, such as `GaussianContext(10)`, or a function of fresh noise (`rightarm.context`).
+    - ``mean``: a function of ``x`` and ``arm``, also of ``t``, the round, and of ``label`` where contexts are the rows
+      of a data set. Its parameters stand behind a * and are given by name, one value for each arm, or a row of numbers
+      for each.
+    - ``noise``: the standard deviation of the Gaussian noise of rewards, 1 unless given.
+    - ``reward``: a function of ``mean`` and of noise ``u``, ``v`` or ``w`` in its place; its mean must be ``mean``.
+    - ``arms``: their number, where no parameter has one value for each.
+
+    Regret is against the arm that is best in the round's context.
+
+    >>> import numpy as np, rightarm as ra
+    >>> def visitor(u, w):
+    ...     return 1.0 * (u < 0.6), w
+    >>> def clicks(x, *, on_phone, elsewhere):
+    ...     return np.where(x[0] > 0, on_phone, elsewhere)
+    >>> problem = ra.ContextProblem(
+    ...     visitor, clicks, on_phone=[0.1, 0.3], elsewhere=[0.2, 0.1], reward=lambda mean, u: 1.0 * (u < mean)
+    ... )
+    >>> problem.arms, problem.columns, problem.means_at([1.0, 0.0])
+    (2, 2, array([0.1, 0.3]))
+    """
+
+    INPUTS: ClassVar[dict[str, str]] = {name: Reward.INPUTS[name] for name in ("x", "arm", "t", "label")}
+    WORD: ClassVar[str] = "mean"
+    corruptions: tuple[Corruption, ...] = ()
+    arms: int
+    reward: Reward
+    given: dict[str, Any]
+
+    def __init__(
+        self,
+        context: Context | DataContext | Callable[..., Any],
+        mean: Callable[..., Any],
+        *,
+        reward: Callable[..., Any] | None = None,
+        noise: float | None = None,
+        arms: int | None = None,
+        **parameters: Any,
+    ) -> None:
+        given = {"context": context, "mean": mean, "reward": reward, "noise": noise, "arms": arms, **parameters}
+        self._set({name: value for name, value in given.items() if value is not None})
+
+    def _set(self, given: dict[str, Any]) -> None:
+        """Take over what the problem is made of; ``given`` makes it again."""
+        context, mean, function = given["context"], given["mean"], given.get("reward")
+        law = Context.accept("context", context)
+        family = Family(mean, ContextProblem)
+        if function is not None and "noise" in given:
+            raise TypeError(f"noise is for problems without a reward of their own, got {given['noise']!r}")
+        rewards = Family(with_gaussian_noise if function is None else function, Reward)
+        named = {name: value for name, value in given.items() if name not in STANDING}
+        if function is None:
+            named["noise"] = check_number("noise", given.get("noise", 1.0), rule_of(NonNegative))
+        values = _bound([family, rewards], named)
+        arms = _arms(given.get("arms"), values)
+        full = {name: value * arms if len(value) == 1 else value for name, value in values.items()}
+        own = {parameter.name: full[parameter.name] for parameter in family.parameters}
+        theirs = {parameter.name: full[parameter.name] for parameter in rewards.parameters}
+        super().__init__(family, own)
+        self.__dict__.update(context=law, arms=arms, reward=Reward(rewards, theirs), given={**given, "context": law})
+        self.means_at(np.full(law.columns, 0.25))
+
+    @property
+    def columns(self) -> int:
+        """How many numbers a context has."""
+        return int(self.context.columns)
+
+    def means_at(self, x: ArrayLike, t: float = 1.0, label: float = 0.0) -> F64:
+        """The mean reward of every arm in the context ``x``, by NumPy.
+
+        >>> LinearProblem([[1.0, 0.0], [0.0, 2.0]]).means_at([0.5, 0.75])
+        array([0.5, 1.5])
+        """
+        row = np.asarray(x, dtype=float)
+        inputs = {"x": row, "t": t, "label": label}
+        values = [self._call({**inputs, "arm": arm}, self._of_arm(arm)) for arm in range(self.arms)]
+        try:
+            means = np.array([float(value) for value in values])
+        except (TypeError, ValueError):
+            raise TypeError(f"{self.family.name} must give one number for each arm, got {values!r:.200}") from None
+        if not np.isfinite(means).all():
+            raise ValueError(f"{self.family.name} must give finite means, got {means.tolist()} at x = {row.tolist()}")
+        return means
+
+    def reward_at(self, arm: int, mean: float, x: ArrayLike, noise: Mapping[str, float], **others: float) -> float:
+        """The reward of one arm in the context ``x``, where its mean is ``mean``, by NumPy."""
+        values = {name: value[arm] for name, value in self.reward.values.items()}
+        inputs = {"t": 1.0, "label": 0.0, **others, **noise, "x": np.asarray(x), "arm": arm, "mean": mean}
+        return float(self.reward._call(inputs, values))
+
+    def _of_arm(self, arm: int) -> dict[str, Any]:
+        return {n: np.array(v[arm]) if isinstance(v[arm], tuple) else v[arm] for n, v in self.values.items()}
+
+    def stays_within(self, low: float, high: float) -> bool:
+        """Whether it is known that no reward is below ``low`` or above ``high``; of a formula of one's own it is not."""
+        return False
+
+    def corrupted(self, *arguments: Any, **keywords: Any) -> NoReturn:
+        """Refused: corrupted rewards are for problems without contexts."""
+        raise ValueError(f"corrupted is for problems without contexts, got {self}")
+
+    # The problem as a value.
+
+    def _key(self) -> tuple[Any, ...]:
+        return (type(self), *super()._key(), self.context, self.reward, self.arms)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (type(self), self.given)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={_shown(value)}' for name, value in self.given.items())})"
+
+    def __str__(self) -> str:
+        """Short, for titles."""
+        if len(repr(self)) <= SHORT:
+            return repr(self)
+        return f"{self._title()} with {counted(self.arms, 'arm')} and {counted(self.columns, 'column')}"
+
+    def _title(self) -> str:
+        return self.family.name
+
+    def _repr_html_(self) -> str:
+        rows = [[name, _shown(value)[:200]] for name, value in self.given.items()]
+        return html_table(["parameter", "values"], rows, title=str(self), words=2)
+
+    def specification(self) -> dict[str, Any]:
+        """The problem as plain data, from which `any_problem_from_specification` makes it again."""
+        parts = [named for named in ("mean", "reward") if isinstance(self.given.get(named), types.FunctionType)]
+        formulas = {"mean": self.family, "reward": self.reward.family}
+        plain = {name: value for name, value in self.given.items() if name not in ("context", *parts)}
+        return {
+            "contexts": type(self).__name__,
+            **super().specification(),
+            "parameters": plain,
+            "context": self.context.specification(),
+            "parts": {name: _address(formulas[name]) for name in parts},
+        }
+
+
+STANDING = ("context", "mean", "reward", "noise", "arms")  # names that are no parameters of formulas
+
+
+def linear(x, *, theta, offset):
+    """x·theta + offset."""
+    return np.sum(x * theta) + offset
+
+
+class LinearProblem(ContextProblem):
+    """Arms that pay x·theta_k + offset_k on average, with Gaussian noise; every arm has coefficients of its own.
+
+    - ``theta``: a row of coefficients for each arm.
+    - ``context``: the law of x; independent standard Gaussians unless given.
+    - ``noise``: the standard deviation of rewards about their mean. ``offset``: a number for all arms, or for each.
+
+    >>> import rightarm as ra
+    >>> problem = ra.LinearProblem([[1.0, 0.0], [0.0, 1.0]], noise=0.5)
+    >>> problem
+    LinearProblem(theta=[[1.0, 0.0], [0.0, 1.0]], context=GaussianContext(columns=2, mean=0.0, sigma=1.0), noise=0.5)
+    >>> result = ra.simulate(ra.UCB(C=0.5), problem, horizon=1_000, replications=8, seed=1)
+    """
+
+    def __init__(
+        self,
+        theta: ArrayLike,
+        context: Context | DataContext | Callable[..., Any] | None = None,
+        noise: float = 1.0,
+        offset: float | Sequence[float] = 0.0,
+    ) -> None:
+        rows = _per_arm("theta", theta)
+        if not isinstance(rows[0], tuple):
+            raise TypeError(f"theta must have a row of coefficients for each arm, got {theta!r}")
+        width = len(rows[0])
+        law = Context.accept("context", GaussianContext(width) if context is None else context)
+        if law.columns != width:
+            raise ValueError(f"theta must have {law.columns} coefficients for each arm, one for each column, got {width}")
+        numbers = _per_arm("offset", offset)
+        more = {} if numbers == (0.0,) else {"offset": offset}
+        self._set({"context": law, "mean": linear, "theta": rows, "offset": numbers, "noise": noise})
+        self.__dict__["given"] = {"theta": rows, "context": law, "noise": self.reward.values["noise"][0], **more}
+
+    def _title(self) -> str:
+        return "LinearProblem"
+
+
+def right(label, arm):
+    """1 if the arm is the label of the row."""
+    return 1.0 * (label == arm)
+
+
+class Classification(ContextProblem):
+    """A data set as a bandit: the arms are the classes, and the reward is 1 for the class of the row, else 0.
+
+    Every replication sees the rows ``X`` in a random order of its own, each row once before any comes again. ``y`` has
+    the class of each row, numbers or texts. The regret is the number of mistakes.
+
+    >>> import rightarm as ra
+    >>> problem = ra.Classification(X=[[0.1, 2.0], [0.3, 1.0], [5.0, 1.5]], y=["cat", "cat", "dog"])
+    >>> problem
+    <Classification: 3 rows, 2 columns, classes cat, dog>
+    """
+
+    def __init__(self, X: ArrayLike, y: Sequence[Any] | ArrayLike) -> None:
+        listed = list(np.asarray(y).tolist())
+        if len(listed) != len(np.asarray(X)):
+            raise ValueError(f"y must have a class for each of {len(np.asarray(X))} rows of X, got {len(listed)}")
+        try:
+            classes = sorted(set(listed))
+        except TypeError:
+            raise TypeError(f"y must be classes that can be put in order, got {listed!r:.200}") from None
+        if len(classes) < 2:
+            raise ValueError(f"y must have two classes at least, got {classes}")
+        places = {name: place for place, name in enumerate(classes)}
+        law = DataContext(X, [places[name] for name in listed])
+        self._set({"context": law, "mean": right, "noise": 0.0, "arms": len(classes)})
+        self.__dict__.update(classes=tuple(classes), given={"X": law.data.tolist(), "y": listed})
+
+    def stays_within(self, low: float, high: float) -> bool:
+        return low <= 0 and high >= 1
+
+    def _key(self) -> tuple[Any, ...]:
+        return (*super()._key(), self.classes)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Classification, (self.context.data, self.given["y"])
+
+    def __repr__(self) -> str:
+        listed = [str(each) for each in self.classes]
+        shown = listed if len(listed) <= 12 else [*listed[:3], "…", listed[-1]]
+        size = f"{counted(self.context.rows, 'row')}, {counted(self.columns, 'column')}"
+        return f"<Classification: {size}, classes {', '.join(shown)}>"
+
+    def _title(self) -> str:
+        return f"Classification of {counted(self.context.rows, 'row')}"
+
+    def _repr_html_(self) -> str:
+        labels = self.context.labels
+        rows = [[str(name), int((labels == place).sum())] for place, name in enumerate(self.classes)]
+        return html_table(["class", "rows"], rows, title=repr(self)[1:-1], words=1)
+
+    def specification(self) -> dict[str, Any]:
+        return {**super().specification(), "parameters": {"classes": list(self.classes)}}
+
+
+KINDS: dict[str, type[ContextProblem]] = {
+    kind.__name__: kind for kind in (ContextProblem, LinearProblem, Classification)
+}
+
+
+def context_problem_from_specification(specification: Mapping[str, Any]) -> ContextProblem:
+    """The problem that `ContextProblem.specification` described.
+
+    >>> context_problem_from_specification(LinearProblem([[1.0], [2.0]]).specification()).arms
+    2
+    """
+    kind, law = KINDS[specification["contexts"]], context_from_specification(specification["context"])
+    plain: dict[str, Any] = dict(specification["parameters"])
+    family_of(specification)  # raises if the formula is another one now
+    if kind is Classification:
+        assert isinstance(law, DataContext)
+        return Classification(law.data, [plain["classes"][int(label)] for label in law.labels])
+    functions = {name: _function(address) for name, address in specification["parts"].items()}
+    return kind(**functions, **plain, context=law)
+
+
+def _again(kind: type[ContextProblem], given: Mapping[str, Any]) -> ContextProblem:
+    return kind(**given)
+
+
+def _address(family: Family) -> dict[str, str]:
+    function = family.function
+    return {"formula": f"{function.__module__}:{function.__qualname__}", "code": family.identity}
+
+
+def _function(address: Mapping[str, str]) -> Any:
+    found = family_of({**address, "parameters": {}})
+    return found.function if isinstance(found, Family) else found
+
+
+def _bound(families: Sequence[Family], named: Mapping[str, Any]) -> dict[str, PerArm]:
+    """The parameters of the formulas with their values, checked; there are no others."""
+    parameters = {parameter.name: (family, parameter) for family in families for parameter in family.parameters}
+    for name, value in named.items():
+        if name not in parameters:
+            known = ", ".join(parameters) or "none"
+            raise TypeError(f"{families[0].name} has no parameter {name!r}, got {value!r:.60}; it has {known}")
+    values = {}
+    for name, (family, parameter) in parameters.items():
+        value = named.get(name, parameter.default)
+        if value is parameter.empty:
+            raise TypeError(f"{family.name} needs a value of {name}, or one for each arm")
+        values[name] = _per_arm(name, value, family.annotations.get(name))
+    return values
+
+
+def _per_arm(name: str, value: Any, annotation: Any = None) -> PerArm:
+    """A number for all arms, one for each, or a row of numbers for each."""
+    if np.ndim(value) != 2:
+        return Problem.check(name, value, annotation)
+    rows = tuple(
+        tuple(check_number(f"{name}[{i}, {j}]", number) for j, number in enumerate(row)) for i, row in enumerate(value)
+    )
+    if not rows or not rows[0]:
+        raise ValueError(f"{name} must have a row of numbers for each arm, got {value!r}")
+    return rows
+
+
+def _arms(stated: Any, values: Mapping[str, PerArm]) -> int:
+    """The number of arms: as stated, and as many as the parameters that have a value for each."""
+    lengths = {name: len(value) for name, value in values.items() if len(value) > 1}
+    if stated is not None:
+        lengths = {**lengths, "arms": check_count("arms", stated)}
+    if not lengths:
+        raise ValueError("arms must be given, because no parameter has one value for each arm")
+    if len(set(lengths.values())) > 1:
+        raise ValueError(f"all parameters must have one value per arm, got lengths {lengths}")
+    return next(iter(lengths.values()))
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, types.FunctionType):
+        return value.__name__
+    if isinstance(value, tuple):
+        return repr([list(each) if isinstance(each, tuple) else each for each in value])
+    return repr(value)
