@@ -4,6 +4,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from rightarm import inference, moved, noise, propensity, theory
+from rightarm.contexts import Features
 from rightarm.estimators import Catoni, CatoniEstimator, Estimator, Mean, MedianOfMeans
 from rightarm.evaluation import Evaluation, Lift, Replay, SampleRatio, evaluate, lift, replay, sample_ratio
 from rightarm.formula import Count, NonNegative, Positive, Probability
@@ -97,6 +98,7 @@ __all__ = [
     "Estimator",
     "Evaluation",
     "ExploreThenCommit",
+    "Features",
     "Gaussian",
     "GaussianKLUCB",
     "GaussianThompson",
