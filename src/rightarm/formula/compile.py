@@ -147,22 +147,31 @@ def _build_bitcast(source: str, target: str) -> Any:
 
 
 def _build_uncounted() -> Any:
+    from numba import types as numba_types
     from numba.core import cgutils
     from numba.extending import intrinsic
 
-    @intrinsic
-    def uncounted(typing_context: Any, array: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            made = context.make_array(array)(context, builder, arguments[0])
-            made.meminfo = cgutils.get_null_value(made.meminfo.type)  # type: ignore[no-untyped-call]
-            return made._getvalue()
+    def stripped(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+        if isinstance(kind, numba_types.BaseTuple):
+            items = [stripped(context, builder, each, builder.extract_value(value, i)) for i, each in enumerate(kind)]
+            return context.make_tuple(builder, kind, items)
+        if not isinstance(kind, numba_types.Array):
+            return value
+        made = context.make_array(kind)(context, builder, value)
+        made.meminfo = cgutils.get_null_value(made.meminfo.type)  # type: ignore[no-untyped-call]
+        return made._getvalue()
 
-        return array(array), generate
+    @intrinsic
+    def uncounted(typing_context: Any, value: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return stripped(context, builder, value, arguments[0])
+
+        return value(value), generate
 
     return uncounted
 
 
-uncounted = MachineOperation(_build_uncounted)  # the array without its owner: its views are not reference-counted
+uncounted = MachineOperation(_build_uncounted)  # an array, or arrays in a tuple, without owner: views are not counted
 fma = MachineOperation(_build_fma)  # a·b + c with one rounding, the same on every machine
 float_of_bits = MachineOperation(lambda: _build_bitcast("uint32", "float32"))
 bits_of_float = MachineOperation(lambda: _build_bitcast("float32", "uint32"))

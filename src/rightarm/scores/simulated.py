@@ -188,9 +188,13 @@ class Compiled(NamedTuple):
     numbers: F64
 
 
-def compiled_policy(policy: Policy) -> Compiled:
-    """The compiled functions, the same for all values of the parameters."""
+def compiled_policy(policy: Policy, by_arm: bool | None = None) -> Compiled:
+    """The compiled functions, the same for all values of the parameters.
+
+    ``by_arm`` is whether location and scale are kept between an arm's pulls; if they can be, unless given.
+    """
     check_formulas(policy)
+    by_arm = policy.by_arm if by_arm is None else by_arm
     if policy.weighted and not policy.shifted:
         raise TypeError(f"{policy.family.name}: learn asks for probability, so the score must be a location + z")
     columns = policy.memory_names
@@ -205,8 +209,8 @@ def compiled_policy(policy: Policy) -> Compiled:
     subject = f"the policy {policy.family.name}"
     apart = FAR if policy.steady else 1.0
     return Compiled(
-        pointer(subject, score_block, SCORE, **_attempted(parts, "0.0" if policy.by_arm else scoring)),
-        pointer(subject, affine_lanes, AFFINE, distance=apart, **_score(parts, scoring if policy.by_arm else "0.0")),
+        pointer(subject, score_block, SCORE, **_attempted(parts, "0.0" if by_arm else scoring)),
+        pointer(subject, affine_lanes, AFFINE, distance=apart, **_score(parts, scoring if by_arm else "0.0")),
         pointer(subject, score_block, SCORE, **_attempted(parts, exploring)),
         pointer(subject, learn_lanes, LEARN, common=common_of(parts), learn=_learn(parts, f"({learning})")),
         np.array(parts.numbers, dtype=float),

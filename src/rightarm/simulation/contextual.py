@@ -1,0 +1,696 @@
+"""Rounds with contexts: one policy on one problem, one replication after another, as a compiled loop over rounds.
+
+A round draws a context, looks at what the policy knows of every arm in it, pulls the arm of the largest score, and
+learns from its reward. All formulas come in through function pointers, with the arms of one replication where
+`rightarm.simulation.kernels` has replications side by side: each of these would learn of another arm, which leaves
+nothing to be gained from vectors of them.
+
+What the problem draws comes from the replication's stream of the problem, so many words in every round, and the order
+of a data set's rows from its stream of parameters: all policies meet the same contexts and the same luck.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rightarm import noise
+from rightarm.estimators import Linear, arrowhead
+from rightarm.estimators.compiled import no_estimator, simulated_estimator
+from rightarm.estimators.linear import see_context
+from rightarm.estimators.statistics import OWN
+from rightarm.formula.compile import jit, uncounted
+from rightarm.noise import compiled_law
+from rightarm.problems.contexts import Context
+from rightarm.problems.contextual import ContextProblem
+from rightarm.scores.policy import Policy
+from rightarm.scores.rules import CERTAIN, goes_first
+from rightarm.scores.simulated import compiled_policy
+from rightarm.simulation.context_formulas import compiled_problem
+from rightarm.streams import HALF, HIGH, KEPT, LOW, Streams, draw_words, initial_stream, initial_streams
+from rightarm.types import F32, F64, I64, U32
+
+i64, u32, u64, f64 = np.int64, np.uint32, np.uint64, np.float64
+
+NOISE_BLOCK = 8_192  # random words drawn ahead
+SLICE = 100_000_000  # multiplications between two looks at the clock: some hundredths of a second
+ROUND = 1_000  # of them, what a round costs besides looking at the arms
+FEW = 8  # arms come in so many: what is beyond them is never looked at
+
+SCORE_FAILED, EXPLORE_FAILED, REWARD_FAILED = 0, 1, 2
+
+
+class Formulas(NamedTuple):
+    """The compiled formulas, as function pointers, and their numbers."""
+
+    law: Any
+    gaussian: Any
+    score: Any
+    explore: Any
+    keep: Any
+    estimate: Any
+    context: Any
+    means: Any
+    reward: Any
+    numbers: F64  # of the policy,
+    own_numbers: F64  # of its estimator,
+    context_numbers: F64  # of the law of x,
+    arm_numbers: F64  # and of the problem
+
+
+class Uses(NamedTuple):
+    """What the formulas make use of."""
+
+    noisy: bool
+    explores: bool
+    contextual: bool  # the policy's estimator looks at contexts
+    must_pull: bool
+    extremes: bool
+    kept: int  # columns that are computed of pulls and mean; the variance follows them if it is asked for
+    varies: bool
+    data: bool  # contexts are the rows of a data set
+    discount: float
+    ridge: float
+    own_ridge: float
+    low: float  # the rewards that the policy is for
+    high: float
+
+
+class Places(NamedTuple):
+    """Where a round's words stand for each kind of noise, or −1: of the context, and of the reward."""
+
+    u: int
+    v: int
+    w: int
+    normals: int
+    uniforms: int
+    reward_u: int
+    reward_v: int
+    reward_w: int
+
+
+class Luck(NamedTuple):
+    """Scratch memory: noise for a block of rounds."""
+
+    words: U32  # rounds × words of the problem
+    gaussian: F32  # the same as Gaussians
+    policy_words: U32  # rounds × words of the policy × 1
+    z: F32  # the same, by the law of the policy's noise
+    normals: F64
+    uniforms: F64
+
+
+class World(NamedTuple):
+    """The problem's side of a round."""
+
+    data: F64
+    labels: F64
+    order: I64  # of the rows
+    place: I64  # 1: in that order
+    x: F64
+    means: F64  # of the arms, in the context
+
+
+class Model(NamedTuple):
+    """A linear model: what `rightarm.estimators.arrowhead` works on; empty for other estimators."""
+
+    measured: I64
+    indicator: I64
+    moments: F64
+    private: I64
+    shared: I64
+    no_arms: F64
+    own: F64
+    joint: F64
+    factor: F64
+    common: F64
+    residuals: F64
+    row: F64
+    looked_pulls: F64  # of all columns of the factor, arms or not
+    looked_mean: F64
+
+
+class Seen(NamedTuple):
+    """What formulas see of the arms; those of one row and those of one column are the same memory."""
+
+    pulls: F64  # 1 × arms
+    mean: F64
+    pulls_of_arms: F64  # arms
+    mean_of_arms: F64
+    pulls_column: F64  # arms × 1
+    mean_column: F64
+    variance_column: F64
+    kept: F64  # arms × 1 × numbers of an arm
+    memory: F64  # columns × 1 × arms
+    learned: F64  # columns × arms
+    best: F64  # arms times the same number, as are the next
+    worst: F64
+    top: F64  # columns × arms
+    bottom: F64
+    counting: F64  # 1: the rewards that count
+    last: F64  # the round of each arm's last pull
+    counts: I64  # how often each was pulled
+
+
+class Choice(NamedTuple):
+    """Scratch memory: from scores to an arm and its reward."""
+
+    scores: F64  # 1 × arms
+    floors: F64
+    z: F32  # zeros for a policy without noise
+    still: F32  # no noise
+    zeros: F64
+    arm: I64  # 1
+    reward: F64  # 1
+    new_pulls: F64
+    new_mean: F64
+    failed: I64  # 3: the first rounds in which something was not a number
+    outside: I64  # 1: rewards that the policy is not for
+    regret: F64  # 1
+
+
+@jit
+def uniform_at(words: U32, r: int, place: int) -> float:
+    """A number strictly between 0 and 1, of two words; 0.5 if there are none."""
+    if place < 0:
+        return 0.5
+    return f64(words[r, place]) * HIGH + (f64(u32(words[r, place + 1] & KEPT)) * LOW + HALF)
+
+
+@jit
+def gaussian_at(gaussian: F32, r: int, place: int) -> float:
+    """A Gaussian number, of one word; 0 if there is none."""
+    return f64(gaussian[r, place]) if place >= 0 else 0.0
+
+
+@jit
+def next_row(order: I64, place: I64, state: U32) -> int:
+    """The next row of a data set; when all were there, they are shuffled (Fisher and Yates)."""
+    if place[0] == order.size:
+        word = np.empty((1, 1), u32)
+        for i in range(order.size - 1, 0, -1):
+            draw_words(state, word)
+            j = i64((u64(word[0, 0]) * u64(i + 1)) >> u64(32))
+            order[i], order[j] = order[j], order[i]
+        place[0] = 0
+    place[0] += 1
+    return order[place[0] - 1]
+
+
+@jit
+def draw_context(t: float, r: int, formulas: Formulas, places: Places, luck: Luck, world: World) -> None:
+    """The context of a round, from its noise."""
+    words, gaussian, normals, uniforms = luck.words, luck.gaussian, luck.normals, luck.uniforms
+    if places.normals >= 0:
+        for j in range(normals.size):
+            normals[j] = f64(gaussian[r, places.normals + j])
+    if places.uniforms >= 0:
+        for j in range(uniforms.size):
+            uniforms[j] = uniform_at(words, r, places.uniforms + 2 * j)
+    u, v, w = uniform_at(words, r, places.u), uniform_at(words, r, places.v), gaussian_at(gaussian, r, places.w)
+    formulas.context(t, u, v, w, normals, uniforms, formulas.context_numbers, world.x)
+
+
+@jit
+def look(x: F64, model: Model, low: float, high: float, seen: Seen) -> None:
+    """What a linear model makes of all arms in a context; the running moments take it in."""
+    see_context(
+        x,
+        model.measured,
+        model.indicator,
+        model.moments,
+        model.no_arms,
+        model.private,
+        model.shared,
+        0,
+        model.own,
+        model.joint,
+    )
+    pulls, mean, out_pulls, out_mean = model.looked_pulls, model.looked_mean, seen.pulls_of_arms, seen.mean_of_arms
+    arrowhead_read(model.own, model.joint, model.factor, model.common, pulls.size, pulls, mean)
+    for k in range(out_mean.size):  # predictions may leave the range of rewards, for which the formula is
+        out_pulls[k] = pulls[k]
+        out_mean[k] = min(max(mean[k], low), high)
+
+
+arrowhead_read, arrowhead_take, arrowhead_fade = arrowhead.read, arrowhead.take, arrowhead.fade
+
+
+@jit
+def learn_row(arm: int, reward: float, uses: Uses, model: Model, seen: Seen) -> None:
+    """A linear model learns the row of an arm in the present context."""
+    row, own, joint, residuals = model.row, model.own, model.joint, model.residuals
+    if uses.discount < 1.0:
+        arrowhead_fade(
+            model.factor, model.common, residuals.size, own.size, uses.discount, uses.ridge, uses.own_ridge
+        )
+        for k in range(residuals.size):
+            residuals[k] *= uses.discount
+    for j in range(own.size):
+        row[j] = own[j]
+    for j in range(joint.shape[0]):
+        row[own.size + j] = joint[j, arm]
+    row[own.size + joint.shape[0]] = reward
+    residuals[arm] += arrowhead_take(row, arm, own.size, model.factor, model.common)
+    if uses.varies:
+        seen.variance_column[arm, 0] = residuals[arm] / f64(seen.counts[arm])
+
+
+@jit
+def complete(t: float, arms: float, formulas: Formulas, uses: Uses, seen: Seen, zeros: F64) -> None:
+    """What else formulas may ask for: what is kept of pulls and mean, the variance, and the extremes of all."""
+    memory, learned, best, worst = seen.memory, seen.learned, seen.best, seen.worst
+    for k in range(memory.shape[2] if uses.varies else 0):
+        memory[uses.kept, 0, k] = seen.variance_column[k, 0]
+    if uses.kept:
+        formulas.keep(
+            t, arms, seen.pulls_of_arms, seen.mean_of_arms, zeros, zeros, memory, formulas.numbers, learned
+        )
+        for column in range(uses.kept):
+            for k in range(memory.shape[2]):
+                memory[column, 0, k] = learned[column, k]
+    if uses.extremes:
+        spread_extremes(seen.mean_of_arms, best, worst)
+        for column in range(memory.shape[0]):
+            spread_extremes(memory[column, 0], seen.top[column], seen.bottom[column])
+
+
+@jit
+def spread_extremes(values: F64, largest: F64, smallest: F64) -> None:
+    """The largest and the smallest of some numbers, once for each of them."""
+    high, low = values[0], values[0]
+    for k in range(values.size):
+        high, low = max(high, values[k]), min(low, values[k])
+    for k in range(values.size):
+        largest[k], smallest[k] = high, low
+
+
+@jit
+def choose(scores: F64, ties: U32) -> int:
+    """The arm of the largest score, ties broken fairly; −1 if a score is not a number."""
+    best, arm, equal = -np.inf, 0, 0
+    for k in range(scores.shape[1]):
+        s = scores[0, k]
+        if s != s:
+            return -1
+        if s > best or equal == 0:
+            best, arm, equal = s, k, 1
+        elif s == best:
+            equal += 1
+    if equal == 1:
+        return arm
+    word = np.empty((1, 1), u32)
+    draw_words(ties, word)
+    rank = i64((u64(word[0, 0]) * u64(equal)) >> u64(32))
+    while rank > 0:
+        arm += 1
+        rank -= scores[0, arm] == best
+    return arm
+
+
+@jit
+def explored_arm(floors: F64, word: int, arm: int) -> int:
+    """The arm that is explored, if any is, else ``arm``; −1 if the floors are not probabilities."""
+    share, height, found = (f64(word) + 0.5) * HIGH, 0.0, arm
+    for k in range(floors.shape[1]):
+        if not floors[0, k] >= 0.0:
+            return -1
+        if height <= share < height + floors[0, k]:
+            found = k
+        height += floors[0, k]
+    return found if height <= CERTAIN else -1
+
+
+@jit
+def note(t: int, failed: I64, which: int) -> None:
+    """Keep the first round in which something was not as it must be."""
+    if failed[which] == 0:
+        failed[which] = t
+
+
+@jit
+def pulled_arm(
+    t: int, r: int, formulas: Formulas, uses: Uses, seen: Seen, luck: Luck, choice: Choice, ties: U32
+) -> int:
+    """The policy's choice, from what it sees of the arms."""
+    scores, floors, failed, numbers = choice.scores, choice.floors, choice.failed, formulas.numbers
+    pulls, mean, best, worst, memory, top, bottom = (
+        seen.pulls,
+        seen.mean,
+        seen.best,
+        seen.worst,
+        seen.memory,
+        seen.top,
+        seen.bottom,
+    )
+    if uses.must_pull:
+        first = goes_first(seen.pulls_of_arms, seen.last)
+        if first >= 0:
+            return first
+    arms, now = f64(scores.shape[1]), seen.counting[0] + 1.0  # the round that formulas see
+    complete(now, arms, formulas, uses, seen, choice.zeros)
+    for k in range(scores.shape[1] if uses.noisy else 0):
+        choice.z[0, k] = luck.z[r, k]
+    formulas.score(now, arms, pulls, mean, choice.z, best, worst, memory, top, bottom, numbers, scores)
+    arm = choose(scores, ties)
+    if arm < 0:
+        note(t, failed, SCORE_FAILED)
+        return 0
+    if uses.explores:
+        formulas.explore(now, arms, pulls, mean, choice.still, best, worst, memory, top, bottom, numbers, floors)
+        arm = explored_arm(floors, luck.policy_words[r, luck.policy_words.shape[1] - 1, 0], arm)
+        if arm < 0:
+            note(t, failed, EXPLORE_FAILED)
+            return 0
+    return arm
+
+
+@jit
+def learn(t: int, arm: int, formulas: Formulas, uses: Uses, model: Model, seen: Seen, choice: Choice) -> None:
+    """What the policy learns from the reward of an arm."""
+    seen.counts[arm] += 1
+    seen.last[arm] = f64(t)
+    seen.counting[0] = seen.counting[0] * uses.discount + 1.0
+    if uses.contextual:
+        learn_row(arm, choice.reward[0], uses, model, seen)
+    else:
+        choice.arm[0] = arm
+        formulas.estimate(
+            choice.arm,
+            choice.reward,
+            uses.discount,
+            formulas.own_numbers,
+            seen.kept,
+            seen.pulls_column,
+            seen.mean_column,
+            seen.variance_column,
+            choice.new_pulls,
+            choice.new_mean,
+        )
+
+
+@jit
+def play(
+    done: int,
+    end: int,
+    formulas: Formulas,
+    uses: Uses,
+    places: Places,
+    streams: Streams,
+    shuffles: U32,
+    luck: Luck,
+    world: World,
+    model: Model,
+    seen: Seen,
+    choice: Choice,
+    checkpoints: I64,
+    regret: F64,
+) -> None:
+    """Play rounds ``done`` + 1 to ``end`` of one replication, leaving all for the next call."""
+    formulas, luck, world, model = uncounted(formulas), uncounted(luck), uncounted(world), uncounted(model)
+    seen, choice, streams = uncounted(seen), uncounted(choice), uncounted(streams)
+    words, gaussian, own_words, z = luck.words, luck.gaussian, luck.policy_words, luck.z
+    x, means, failed, reward = world.x, world.means, choice.failed, choice.reward
+    label, t = 0.0, done
+    mark = np.searchsorted(checkpoints, done + 1)
+    while t < end:
+        rounds = min(end - t, words.shape[0])
+        if own_words.size:
+            draw_words(streams.policy, own_words[:rounds].reshape(rounds * own_words.shape[1], 1))
+            if uses.noisy:
+                formulas.law(own_words[:rounds].reshape(rounds * own_words.shape[1]), z[:rounds].reshape(-1))
+        if words.size:
+            draw_words(streams.problem, words[:rounds].reshape(rounds * words.shape[1], 1))
+            formulas.gaussian(words[:rounds].reshape(-1), gaussian[:rounds].reshape(-1))
+        for r in range(rounds):
+            t += 1
+            if uses.data:
+                row = next_row(world.order, world.place, shuffles)
+                label = world.labels[row]
+                for j in range(x.size):
+                    x[j] = world.data[row, j]
+            else:
+                draw_context(f64(t), r, formulas, places, luck, world)
+            formulas.means(f64(t), x, label, formulas.arm_numbers, means)
+            if uses.contextual:
+                look(x, model, uses.low, uses.high, seen)
+            arm = pulled_arm(t, r, formulas, uses, seen, luck, choice, streams.ties)
+            u, v = uniform_at(words, r, places.reward_u), uniform_at(words, r, places.reward_v)
+            w, mean = gaussian_at(gaussian, r, places.reward_w), means[arm]
+            paid = formulas.reward(f64(t), x, label, mean, arm, u, v, w, formulas.arm_numbers)
+            if not np.isfinite(paid):
+                note(t, failed, REWARD_FAILED)
+            choice.outside[0] += (paid < uses.low) | (paid > uses.high)
+            reward[0] = paid
+            learn(t, arm, formulas, uses, model, seen, choice)
+            best = means[0]
+            for k in range(1, means.size):
+                best = max(best, means[k])
+            choice.regret[0] += best - mean
+            if mark < checkpoints.size and t == checkpoints[mark]:
+                regret[mark] = choice.regret[0]
+                mark += 1
+
+
+class ContextRun:
+    """Replications of one policy on one problem with contexts; one after another is begun and played on slice by slice.
+
+    >>> import rightarm as ra
+    >>> problem = ra.LinearProblem([[1.0, 0.0], [0.0, 1.0]], noise=0.1)
+    >>> run = ContextRun(ra.UCB(C=0.5), problem, checkpoints=np.array([100]))
+    >>> run.begin(seed=1, replication=0)
+    >>> run.advance(100)
+    >>> int(run.seen.counts.sum())
+    100
+    """
+
+    def __init__(self, policy: Policy, problem: ContextProblem, checkpoints: I64) -> None:
+        check_pair(policy, problem)
+        self.policy, self.problem, self.checkpoints = policy, problem, checkpoints
+        self.uses = _uses(policy, problem)
+        self.places, self.words = _places(problem)
+        compiled, world = compiled_policy(policy, by_arm=False), compiled_problem(problem)
+        estimator = no_estimator() if self.uses.contextual else simulated_estimator(policy.estimator)
+        self.formulas = Formulas(
+            compiled_law(policy.noise or noise.Gumbel()),
+            compiled_law(noise.Gaussian()),
+            compiled.score,
+            compiled.explore,
+            compiled.learn,
+            estimator.learn,
+            world.context,
+            world.means,
+            world.reward,
+            compiled.numbers,
+            policy.estimator.numbers,
+            world.context_numbers,
+            world.numbers,
+        )
+        self.slice = max(1, SLICE // (ROUND + problem.arms * _width(policy) ** 2))
+
+    def begin(self, seed: int, replication: int) -> None:
+        """Start a replication anew."""
+        policy, problem, uses = self.policy, self.problem, self.uses
+        self.round = 0
+        self.streams: Streams = initial_streams(seed, replication, 1)
+        self.shuffles: U32 = initial_stream(seed, "parameters", replication, 1)
+        self.luck = _luck(uses, problem, self.words)
+        self.world, self.model = _world(problem), _model(policy, problem)
+        self.seen, self.choice = _seen(policy, problem), _choice(problem.arms)
+        self.regret: F64 = np.zeros(self.checkpoints.size)
+
+    def advance(self, end: int) -> None:
+        """Play on to round ``end``."""
+        played = (self.formulas, self.uses, self.places, self.streams, self.shuffles, self.luck, self.world)
+        play(self.round, end, *played, self.model, self.seen, self.choice, self.checkpoints, self.regret)
+        self.round = end
+        failed = self.choice.failed
+        if failed[REWARD_FAILED]:
+            raise ValueError(f"{self.problem}: a reward was not a finite number in round {failed[REWARD_FAILED]}")
+        if failed[SCORE_FAILED]:
+            raise ValueError(f"{self.policy!r}: a score was not a number in round {failed[SCORE_FAILED]}")
+        if failed[EXPLORE_FAILED]:
+            raise ValueError(
+                f"{self.policy!r}: what it explores were not probabilities in round {failed[EXPLORE_FAILED]}: "
+                "each must be at least 0, and all together at most 1"
+            )
+
+
+def check_pair(policy: Policy, problem: Any) -> None:
+    """Raise if a policy cannot be simulated on a problem because of contexts."""
+    estimator = policy.estimator
+    if not isinstance(problem, ContextProblem):
+        if estimator.asks_context:
+            raise ValueError(
+                f"{policy} decides by a context, and {problem} has none; "
+                "a problem with contexts is LinearProblem, Classification or ContextProblem"
+            )
+        return
+    if isinstance(estimator, Linear):
+        if estimator.arm_features is not None:
+            raise ValueError(f"{policy} asks for features of arms, and the arms of {problem} have none")
+        if estimator.features.size != problem.columns:
+            raise ValueError(
+                f"{policy} is for contexts of {estimator.features.size} columns, those of {problem} have "
+                f"{problem.columns}"
+            )
+        if not policy.affine:
+            raise ValueError(f"{policy} has no contextual form: its score is not location + scale·z")
+    if policy.columns:
+        raise ValueError(
+            f"{policy} remembers {', '.join(policy.columns)} of every arm, which is not simulated on problems with "
+            "contexts"
+        )
+    if estimator.longest:
+        raise ValueError(f"{policy} keeps rewards one by one, which is not simulated on problems with contexts")
+
+
+def _width(policy: Policy) -> int:
+    return policy.estimator.design.own + policy.estimator.design.joint if isinstance(policy.estimator, Linear) else 1
+
+
+def _uses(policy: Policy, problem: ContextProblem) -> Uses:
+    estimator = policy.estimator
+    ridge, own_ridge = estimator.ridges if isinstance(estimator, Linear) else (0.0, 0.0)
+    low, high = (-np.inf, np.inf) if policy.rewards is None else policy.rewards
+    names = policy.memory_names
+    asked = {"best", "worst", *(f"{end}_{name}" for name in names for end in ("best", "worst"))}
+    return Uses(
+        noisy=policy.noise is not None,
+        explores=policy.explore is not None,
+        contextual=estimator.asks_context,
+        must_pull=policy.needs_pulls,
+        extremes=bool(policy.decision_inputs & asked),
+        kept=len(policy.keep),
+        varies=policy.asks_variance,
+        data=not isinstance(problem.context, Context),
+        discount=estimator.discount or 1.0,
+        ridge=ridge,
+        own_ridge=own_ridge,
+        low=low,
+        high=high,
+    )
+
+
+def _places(problem: ContextProblem) -> tuple[Places, int]:
+    """Where each kind of noise stands among a round's words, and how many words there are."""
+    context, reward = problem.context, problem.reward.inputs
+    asked = context.inputs if isinstance(context, Context) else frozenset()
+    sizes = {"u": 2, "v": 2, "w": 1, "normals": context.columns, "uniforms": 2 * context.columns}
+    wanted = [(name in asked, size) for name, size in sizes.items()]
+    wanted += [(name in reward, sizes[name]) for name in ("u", "v", "w")]
+    found, words = [], 0
+    for is_asked, size in wanted:
+        found.append(words if is_asked else -1)
+        words += size * is_asked
+    return Places(*found), words
+
+
+def _luck(uses: Uses, problem: ContextProblem, words: int) -> Luck:
+    drawn = problem.arms * uses.noisy + uses.explores
+    rounds = max(1, NOISE_BLOCK // max(words, drawn, 1))
+    return Luck(
+        words=np.zeros((rounds, words), np.uint32),
+        gaussian=np.zeros((rounds, words), np.float32),
+        policy_words=np.zeros((rounds, drawn, 1), np.uint32),
+        z=np.zeros((rounds, drawn), np.float32),
+        normals=np.zeros(problem.columns),
+        uniforms=np.zeros(problem.columns),
+    )
+
+
+def _world(problem: ContextProblem) -> World:
+    context = problem.context
+    data, labels = (np.zeros((0, 0)), np.zeros(0)) if isinstance(context, Context) else (context.data, context.labels)
+    return World(
+        data=np.array(data),  # the problem's own cannot be written to, which is another type to the compiler
+        labels=np.array(labels),
+        order=np.arange(labels.size),
+        place=np.array([labels.size]),
+        x=np.zeros(problem.columns),
+        means=np.zeros(problem.arms),
+    )
+
+
+def _model(policy: Policy, problem: ContextProblem) -> Model:
+    """A linear model of arms of which nothing is known yet."""
+    nothing, none = np.zeros(0), np.zeros(0, np.int64)
+    if not isinstance(policy.estimator, Linear):
+        empty = np.zeros((0, 0))
+        return Model(none, none, empty, none, none, empty, nothing, empty, empty, empty, *[nothing] * 4)
+    estimator, design = policy.estimator, policy.estimator.design
+    measured, indicator = estimator.features.measured, estimator.features.indicator
+    if not estimator.standardise:
+        measured, indicator = none, none
+    ridge, own_ridge = estimator.ridges
+    room = -(-problem.arms // FEW) * FEW
+    factor = np.zeros((arrowhead.sizes(design.own, design.joint)[0], room))
+    for arm in range(problem.arms):
+        arrowhead.begin(factor, arm, design.own, design.joint, own_ridge)
+    return Model(
+        measured=np.array(measured, np.int64),
+        indicator=np.array(indicator, np.int64),
+        moments=np.zeros((3, measured.size)),
+        private=design.private,
+        shared=design.shared,
+        no_arms=np.zeros((0, room)),
+        own=np.zeros(design.own),
+        joint=np.zeros((design.joint, room)),
+        factor=factor,
+        common=_common(design.joint, ridge),
+        residuals=np.zeros(problem.arms),
+        row=np.zeros(design.own + design.joint + 1),
+        looked_pulls=np.zeros(room),
+        looked_mean=np.zeros(room),
+    )
+
+
+def _common(joint: int, ridge: float) -> F64:
+    """The factor of the shared columns, of which only the ridge is known."""
+    common = np.zeros((joint, joint + 2))
+    for j in range(joint):
+        common[j, 1 + j] = np.sqrt(ridge)
+        common[j, 0] = 1 / common[j, 1 + j] if ridge else 0.0
+    return common
+
+
+def _seen(policy: Policy, problem: ContextProblem) -> Seen:
+    arms, columns = problem.arms, len(policy.keep) + policy.asks_variance
+    pulls, mean, variance = np.zeros(arms), np.zeros(arms), np.zeros(arms if policy.asks_variance else 0)
+    return Seen(
+        pulls=pulls.reshape(1, -1),
+        mean=mean.reshape(1, -1),
+        pulls_of_arms=pulls,
+        mean_of_arms=mean,
+        pulls_column=pulls.reshape(-1, 1),
+        mean_column=mean.reshape(-1, 1),
+        variance_column=variance.reshape(-1, 1),
+        kept=np.zeros((arms, 1, OWN + policy.estimator.size)),
+        memory=np.zeros((columns, 1, arms)),
+        learned=np.zeros((len(policy.keep), arms)),
+        best=np.zeros(arms),
+        worst=np.zeros(arms),
+        top=np.zeros((columns, arms)),
+        bottom=np.zeros((columns, arms)),
+        counting=np.zeros(1),
+        last=np.zeros(arms),
+        counts=np.zeros(arms, np.int64),
+    )
+
+
+def _choice(arms: int) -> Choice:
+    return Choice(
+        scores=np.zeros((1, arms)),
+        floors=np.zeros((1, arms)),
+        z=np.zeros((1, arms), np.float32),
+        still=np.zeros((1, arms), np.float32),
+        zeros=np.zeros(arms),
+        arm=np.zeros(1, np.int64),
+        reward=np.zeros(1),
+        new_pulls=np.zeros(1),
+        new_mean=np.zeros(1),
+        failed=np.zeros(3, np.int64),
+        outside=np.zeros(1, np.int64),
+        regret=np.zeros(1),
+    )
