@@ -11,6 +11,7 @@ import numpy as np
 from rightarm.formula import Formula, check_count, family_of, from_specification
 from rightarm.noise import Gaussian, compiled_law
 from rightarm.notebook import html_table
+from rightarm.problems.contextual import ContextProblem, context_problem_from_specification
 from rightarm.problems.problem import Corruption, Problem, ProblemFamily, corruption, problem_from_specification
 from rightarm.streams import fill_luck, initial_stream
 from rightarm.types import F64, U32
@@ -165,14 +166,20 @@ def _numbers(law: Problem, state: U32) -> F64:
     return np.broadcast_to(np.asarray(paid, dtype=np.float64), shape)
 
 
-def any_problem_from_specification(specification: Mapping[str, Any]) -> Problem | RandomProblem:
-    """The problem or random problem that its ``specification()`` described.
+AnyProblem = Problem | RandomProblem | ContextProblem
+"""Whatever can be simulated."""
+
+
+def any_problem_from_specification(specification: Mapping[str, Any]) -> AnyProblem:
+    """The problem, random problem or problem with contexts that its ``specification()`` described.
 
     >>> from rightarm import Bernoulli, Uniform
     >>> problem = RandomProblem(Bernoulli, mean=Uniform(low=[0.0, 0.5], high=1.0))
     >>> any_problem_from_specification(problem.specification()) == problem
     True
     """
+    if "contexts" in specification:
+        return context_problem_from_specification(specification)
     if not specification.get("random"):
         return problem_from_specification(specification)
     values = {n: from_specification(v) if isinstance(v, Mapping) else v for n, v in specification["parameters"].items()}

@@ -11,13 +11,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rightarm.problems import Problem
-from rightarm.problems.random import RandomProblem
+from rightarm.problems.contextual import ContextProblem
+from rightarm.problems.random import AnyProblem
 from rightarm.scores.policy import Policy
 from rightarm.simulation.argmax import WIDTH
+from rightarm.simulation.contextual import ContextRun
 from rightarm.simulation.engine import Run, Start
 from rightarm.types import F64, I64
 
+PIECES = 16  # jobs for each worker, where replications are played one after another
 WIDEST = 64  # lanes of a job; more would leave the first-level cache
 
 
@@ -26,7 +28,7 @@ class Job:
     """Replications ``first`` to ``first + replications − 1`` of one policy on one problem."""
 
     policy: Policy
-    problem: Problem | RandomProblem
+    problem: AnyProblem
     start: Start
     seed: int
     first: int
@@ -58,6 +60,8 @@ def play_job(job: Job, stop: threading.Event, on_rounds: Callable[[int], None]) 
     """Play ``job`` slice by slice, so that it can be stopped and watched."""
     end = job.checkpoints[-1]
     checkpoints = np.array(job.checkpoints)
+    if isinstance(job.problem, ContextProblem):
+        return _one_after_another(job, ContextRun(job.policy, job.problem, checkpoints), stop, on_rounds)
     run = Run(job.policy, job.problem, job.start, job.seed, job.first, job.lanes, checkpoints, job.replications)
     while run.round < end:
         if stop.is_set():
@@ -68,6 +72,25 @@ def play_job(job: Job, stop: threading.Event, on_rounds: Callable[[int], None]) 
     kept = slice(0, job.replications)  # the other lanes are padding
     outside = int(run.pull.outside[kept].sum())
     return Outcome(run.regret[:, kept].T.copy(), run.known.pulls[:, kept].T.astype(np.int64), outside)
+
+
+def _one_after_another(
+    job: Job, run: ContextRun, stop: threading.Event, on_rounds: Callable[[int], None]
+) -> Outcome:
+    """The replications of a job whose problem has contexts."""
+    end, regret, pulls, outside = job.checkpoints[-1], [], [], 0
+    for replication in range(job.first, job.first + job.replications):
+        run.begin(job.seed, replication)
+        while run.round < end:
+            if stop.is_set():
+                raise Stopped
+            before = run.round
+            run.advance(min(end, before + run.slice))
+            on_rounds(run.round - before)
+        regret.append(run.regret)
+        pulls.append(run.seen.counts)
+        outside += int(run.choice.outside[0])
+    return Outcome(np.array(regret), np.array(pulls), outside)
 
 
 def play_jobs(
@@ -100,6 +123,11 @@ def lanes_for(replications: int, policies: int, workers: int) -> int:
         return math.ceil(policies * math.ceil(replications / lanes) / workers) * (lanes + 16)
 
     return min(range(WIDTH, WIDEST + 1, WIDTH), key=makespan)
+
+
+def share_of(replications: int, policies: int, workers: int) -> int:
+    """The replications of a job that plays them one after another: so many that workers finish together."""
+    return max(1, replications * policies // (workers * PIECES))
 
 
 def available_cores() -> int:

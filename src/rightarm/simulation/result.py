@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib.metadata
 import json
+import math
 import os
 import platform
 from collections import Counter
@@ -21,7 +22,7 @@ from rightarm.extras import polars_for
 from rightarm.formula import from_specification
 from rightarm.notebook import html_table
 from rightarm.problems import Problem
-from rightarm.problems.random import RandomProblem, any_problem_from_specification
+from rightarm.problems.random import AnyProblem, any_problem_from_specification
 from rightarm.scores.policy import Policy
 from rightarm.simulation.engine import Start
 from rightarm.simulation.panels import Line, Panel, final_against, relabelled
@@ -70,7 +71,7 @@ class Result:
     def of(
         cls,
         policies: Sequence[Policy],
-        problem: Problem | RandomProblem,
+        problem: AnyProblem,
         start: Start,
         seed: int,
         rounds: I64,
@@ -99,15 +100,20 @@ class Result:
         return tuple(from_specification(policy) for policy in self.specification["policies"])
 
     @functools.cached_property
-    def problem(self) -> Problem | RandomProblem:
+    def problem(self) -> AnyProblem:
         """The problem; in a loaded result likewise."""
         return any_problem_from_specification(self.specification["problem"])
 
     @property
     def means(self) -> F64:
-        """The mean reward of every arm in every replication, shape (replications, arms)."""
+        """The mean reward of every arm in every replication, shape (replications, arms).
+
+        Not a number where the problem has contexts: no arm has one mean then.
+        """
         if self.drawn_means is not None:
             return self.drawn_means
+        if self.specification["means"] is None:
+            return np.full(self.pulls.shape[1:], np.nan)
         return np.broadcast_to(np.array(self.specification["means"]), self.pulls.shape[1:])
 
     @property
@@ -132,11 +138,10 @@ class Result:
 
     def table(self) -> list[dict[str, Any]]:
         """The summary as rows."""
-        best_arms = best_of(self.means)
         played = self.pulls - np.array(self.specification["start"]["pulls"])
-        best = (played * best_arms).sum(axis=2).mean(axis=1) / self.horizon
+        best = [best_share(own, self.means, self.horizon) for own in played]
         return [
-            {"policy": label, **final_regret(self.regret[i, :, -1]), "best_arm_share": float(best[i])}
+            {"policy": label, **final_regret(self.regret[i, :, -1]), "best_arm_share": best[i]}
             for i, label in enumerate(self.labels)
         ]
 
@@ -344,6 +349,17 @@ def best_of(means: F64) -> NDArray[np.bool_]:
     """Which arms of each row are the best; there may be several."""
     best: NDArray[np.bool_] = means == means.max(axis=-1, keepdims=True)
     return best
+
+
+def best_share(pulls: I64, means: F64, horizon: int) -> float:
+    """The best arm's share of ``pulls`` (replications × arms); not a number where no arm is the best in all contexts.
+
+    >>> best_share(np.array([[3, 1], [1, 3]]), np.array([[0.5, 0.25], [0.5, 0.25]]), horizon=4)
+    0.5
+    """
+    if np.isnan(means).any():
+        return math.nan
+    return float((pulls * best_of(means)).sum(axis=1).mean() / horizon)
 
 
 def parameters_of(policy: dict[str, Any]) -> dict[str, Any]:

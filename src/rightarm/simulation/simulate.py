@@ -13,17 +13,19 @@ from numpy.typing import ArrayLike
 
 from rightarm.formula import check_count
 from rightarm.problems import Problem
-from rightarm.problems.random import RandomProblem
+from rightarm.problems.contextual import ContextProblem
+from rightarm.problems.random import AnyProblem, RandomProblem
 from rightarm.scores.inputs import check_memory, check_statistics, check_variances
 from rightarm.scores.policy import Policy
 from rightarm.simulation.argmax import WIDTH
+from rightarm.simulation.contextual import check_pair
 from rightarm.simulation.engine import Start
-from rightarm.simulation.jobs import Job, Outcome, available_cores, lanes_for, play_jobs
+from rightarm.simulation.jobs import Job, Outcome, available_cores, lanes_for, play_jobs, share_of
 from rightarm.simulation.result import Result, ResultsByProblem, distinct
 from rightarm.text import percent
 from rightarm.types import F64
 
-Simulated = Problem | RandomProblem
+Simulated = AnyProblem
 
 MOST_ROUNDS = 2**53  # a float counts no further
 MOST_CHECKPOINTS, MOST_WORKERS = 10**6, 1024
@@ -74,7 +76,9 @@ def simulate(
     """Play every policy on ``problem`` for ``horizon`` rounds, ``replications`` times, and return what came of it.
 
     - ``problem``: a `RandomProblem` is drawn afresh for every replication. A list of problems, or a dictionary of them
-      by name, is played as one job, and the result is a mapping from names to results, `ResultsByProblem`.
+      by name, is played as one job, and the result is a mapping from names to results, `ResultsByProblem`. On a problem
+      with contexts (`LinearProblem`, `Classification`, `ContextProblem`) regret is against the arm that is best in the
+      round's context; a policy without contexts plays it without looking at them.
     - ``seed``: the same seed gives the same result, bit for bit, whatever ``workers`` and ``lanes`` are. Without one a
       fresh seed is drawn, and the result tells it. Replication r of every policy meets the same luck, so differences
       between policies are sharper than each of their means.
@@ -121,7 +125,7 @@ def simulate(
     if misfits:
         warnings.warn(f"policies got rewards that they are not for: {'; '.join(misfits)}", UserWarning, stacklevel=2)
     results = [play.result() for play in played]
-    if isinstance(problem, Problem | RandomProblem):
+    if isinstance(problem, Simulated):
         return results[0]
     return ResultsByProblem(dict(zip(problems, results, strict=True)))
 
@@ -147,6 +151,8 @@ class _Play:
 
     def jobs(self, lanes: int) -> Iterator[tuple[Job, Callable[[Outcome], None]]]:
         """The pieces, each with what is to be done with its outcome."""
+        if isinstance(self.problem, ContextProblem):
+            lanes = min(lanes, share_of(self.replications, len(self.policies), available_cores()))
         for index, policy in enumerate(self.policies):
             for first in range(0, self.replications, lanes):
                 size = min(lanes, self.replications - first)
@@ -175,7 +181,7 @@ class _Play:
 
 def _check_problems(problem: Any) -> dict[str, Simulated]:
     """The problems by name; a list's are named by what they are."""
-    if isinstance(problem, Problem | RandomProblem):
+    if isinstance(problem, Simulated):
         check_fixed(problem)
         return {"": problem}
     if isinstance(problem, Mapping):
@@ -184,7 +190,7 @@ def _check_problems(problem: Any) -> dict[str, Simulated]:
         listed = list(problem) if np.iterable(problem) and not isinstance(problem, str) else [problem]
         named = dict(zip(distinct([str(each) for each in listed]), listed, strict=True))
     for each in named.values():
-        if not isinstance(each, Problem | RandomProblem):
+        if not isinstance(each, Simulated):
             raise TypeError(f"problem must be a problem such as Bernoulli([0.5, 0.4]), or several, got {problem!r}")
         check_fixed(each)
     if not named:
@@ -205,7 +211,7 @@ def check_fixed(problem: Simulated) -> None:
     Traceback (most recent call last):
     ValueError: tides asks for t: its means change, and regret is against fixed ones, got tides(level=[0.0, 1.0])
     """
-    if "t" in problem.inputs:
+    if "t" in problem.inputs and not isinstance(problem, ContextProblem):  # which has regret for every round
         name = problem.family.name
         raise ValueError(f"{name} asks for t: its means change, and regret is against fixed ones, got {problem}")
 
@@ -223,16 +229,16 @@ def _check_policies(policies: Policies) -> tuple[Policy, ...]:
     return listed
 
 
-def _drawn_means(problem: Problem | RandomProblem, seed: int, replications: int) -> F64 | None:
+def _drawn_means(problem: AnyProblem, seed: int, replications: int) -> F64 | None:
     """The means of each replication's own problem; here all are drawn, so that a mistake shows before any is played."""
-    if isinstance(problem, Problem):
+    if not isinstance(problem, RandomProblem):
         return None
     return np.array([problem.draw(seed, replication).means for replication in range(replications)])
 
 
 def check_start(
     policies: Sequence[Policy],
-    problem: Problem | RandomProblem,
+    problem: AnyProblem,
     pulls: ArrayLike | None,
     means: ArrayLike | None,
     memory: Mapping[str, ArrayLike] | None,
@@ -241,6 +247,10 @@ def check_start(
     """The statistics from which ``policies`` start on ``problem``; nothing pulled yet unless given."""
     if (pulls is None) != (means is None):
         raise TypeError(f"pulls and means go together, got pulls={pulls!r} and means={means!r}")
+    for policy in policies:
+        check_pair(policy, problem)
+    if pulls is not None and isinstance(problem, ContextProblem):
+        raise ValueError(f"pulls and means are for problems without contexts, got {problem}")
     nothing = np.zeros(problem.arms)
     counts, averages = check_statistics(nothing if pulls is None else pulls, nothing if means is None else means)
     if counts.size != problem.arms:
