@@ -65,6 +65,20 @@ def draw_words(state: U32, out: U32) -> None:
 
 
 @jit
+def draw_row(state: U32, out: U32) -> None:
+    """The next words of a single lane, as `draw_words` gives them, with the state in registers meanwhile."""
+    a, b, c, d = state[0, 0], state[1, 0], state[2, 0], state[3, 0]
+    for i in range(out.size):
+        word = u32(a + d)
+        out[i] = u32(u32((word << u32(7)) | (word >> u32(25))) + a)
+        shifted = u32(b << u32(9))
+        c, d = u32(c ^ a), u32(d ^ b)
+        b, a = u32(b ^ c), u32(a ^ d)
+        c, d = u32(c ^ shifted), u32((d << u32(11)) | (d >> u32(21)))
+    state[0, 0], state[1, 0], state[2, 0], state[3, 0] = a, b, c, d
+
+
+@jit
 def uniform_numbers(high: U32, low: U32, out: F64) -> None:
     """Numbers strictly between 0 and 1, each of two words."""
     for lane in range(out.size):

@@ -25,10 +25,10 @@ import math
 
 import numpy as np
 
+from rightarm.estimators.forward import WIDTH, forward
 from rightarm.formula.compile import fma, jit
 from rightarm.types import F64
 
-BLOCK = 64  # arms that are looked at together: their rows stay in the first-level cache
 SINGULAR = 1e-12  # share of a row's largest number that may be rounding, where a column has no ridge and no data yet
 MOST = 2.0**60  # pulls of a row that is nothing but zeros, about which everything is known
 SPLIT = 2.0**13 + 1.0  # leaves 40 of the 53 bits of a number: equal histories must tie however they were rounded
@@ -64,59 +64,36 @@ def read(private: F64, shared: F64, factor: F64, common: F64, count: int, pulls:
     """What formulas see of the first ``count`` arms: row · θ̂, and 1 / (rowᵀ A⁻¹ row).
 
     ``private`` are the private columns, the same for all arms; ``shared`` has a row for each shared column and a
-    column for each arm. Where nothing is known of a direction and there is no ridge, the pulls are 0.
+    column for each arm. ``factor`` has room for a multiple of `WIDTH` arms. Where nothing is known of a direction and
+    there is no ridge, the pulls are 0.
     """
-    own, joint = private.size, shared.shape[0]
-    rest, v, m, w = np.empty((own + joint, BLOCK)), np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
+    own, joint, blocks = private.size, shared.shape[0], (count + WIDTH - 1) // WIDTH
+    size = own + joint
+    rest = np.empty((size + 2 * blocks, WIDTH))  # the rows that are left, then two rows of results for each block
     largest = 0.0
     for j in range(own):
         largest = max(largest, abs(private[j]))
-    for start in range(0, count, BLOCK):
-        n = min(BLOCK, count - start)
-        tiny = SINGULAR * largest
-        for k in range(n):
-            m[k], w[k] = 0.0, 0.0
+    for block in range(blocks):
+        first, tiny = block * WIDTH, SINGULAR * largest
+        n = min(WIDTH, count - first)
         for j in range(own):
-            for k in range(n):
+            for k in range(WIDTH):
                 rest[j, k] = private[j]
         for s in range(joint):
+            row = np.uint64(own + s)
             for k in range(n):
-                rest[own + s, k] = shared[s, start + k]
-                tiny = max(tiny, SINGULAR * abs(shared[s, start + k]))
-        place = 0
-        for j in range(own):
-            solve(rest[j], factor[place, start : start + n], tiny, v, w)
-            width = own - j + joint
-            for i in range(1, width):
-                for k in range(n):
-                    rest[j + i, k] = fma(-factor[place + 1 + i, start + k], v[k], rest[j + i, k])
-            for k in range(n):
-                m[k] = fma(factor[place + 1 + width, start + k], v[k], m[k])
-            place += width + 2
-        for j in range(joint):
-            inverse, row = common[j, 0], rest[own + j]
-            for k in range(n):
-                v[k] = row[k] * inverse
-                unknown = (inverse == 0.0) & (abs(row[k]) > tiny)
-                w[k] += np.inf if unknown else v[k] * v[k]
-                m[k] = fma(common[j, joint + 1], v[k], m[k])
-            for i in range(j + 1, joint):
-                entry = common[j, 1 + i]
-                for k in range(n):
-                    rest[own + i, k] = fma(-entry, v[k], rest[own + i, k])
-        for k in range(n):
-            known = w[k] < np.inf
-            pulls[start + k] = rounded(min(1.0 / w[k], MOST)) if known else 0.0
-            mean[start + k] = rounded(m[k]) if known else 0.0
-
-
-@jit
-def solve(rest: F64, inverse: F64, tiny: float, v: F64, w: F64) -> None:
-    """One entry of v = R⁻ᵀ row for some arms, and its square added to their v · v."""
-    for k in range(inverse.size):
-        v[k] = rest[k] * inverse[k]
-        unknown = (inverse[k] == 0.0) & (abs(rest[k]) > tiny)
-        w[k] += np.inf if unknown else v[k] * v[k]
+                entry = shared[s, np.uint64(first + k)]
+                rest[row, k] = entry
+                tiny = max(tiny, SINGULAR * abs(entry))
+            for k in range(n, WIDTH):
+                rest[row, k] = 0.0
+        forward(rest, factor, common, first, own, joint, tiny, size + 2 * block)
+    for block in range(blocks):
+        row, first = np.uint64(size + 2 * block), np.uint64(block * WIDTH)
+        for k in range(min(WIDTH, count - block * WIDTH)):
+            w, known = rest[row, k], rest[row, k] < np.inf
+            pulls[first + np.uint64(k)] = rounded(min(1.0 / w, MOST)) if known else 0.0
+            mean[first + np.uint64(k)] = rounded(rest[row + np.uint64(1), k]) if known else 0.0
 
 
 @jit

@@ -50,10 +50,15 @@ class Context(Formula):
                 f"def {family.name}(normals, *, columns)"
             )
         super().__init__(family, given)
-        noise = np.full(given.get("columns", 1), 0.25)
-        probe = {"t": 1.0, "u": 0.25, "v": 0.25, "w": 0.25, "normals": noise, "uniforms": noise}
-        self.__dict__["columns"] = given.get("columns", np.size(self.evaluate(probe)))
-        self.row(probe)
+        self.__dict__["columns"] = given.get("columns", 1)
+        made = self.evaluate(self._probe())
+        self.__dict__["columns"] = given.get("columns", np.size(made))
+        self.row(self._probe())
+
+    def _probe(self) -> dict[str, Any]:
+        """Noise of a round that nobody plays, at which it is seen what the formula does."""
+        shares = (0.3 + 0.618 * np.arange(self.columns)) % 1.0
+        return {"t": 1.0, "u": 0.25, "v": 0.75, "w": 0.5, "normals": 3 * shares - 1.25, "uniforms": shares}
 
     def row(self, noise: Mapping[str, Any]) -> F64:
         """The context that it makes of the noise of a round, by NumPy."""
@@ -69,9 +74,24 @@ class Context(Formula):
     @property
     def shape(self) -> int | None:
         """How many numbers the formula gives as a tuple; None for an array, and 0 for a single number."""
-        noise = np.full(self.columns, 0.25)
-        made = self.evaluate({"t": 1.0, "u": 0.25, "v": 0.25, "w": 0.25, "normals": noise, "uniforms": noise})
+        made = self.evaluate(self._probe())
         return len(made) if isinstance(made, tuple) else None if np.ndim(made) else 0
+
+    @functools.cached_property
+    def by_column(self) -> bool:
+        """Whether each number of x is made of its own numbers of ``normals`` and ``uniforms``, as the probe shows."""
+        probe = self._probe()
+        whole = self.evaluate(probe)
+        if not isinstance(whole, np.ndarray) or self.columns < 2:
+            return False
+        rows = zip(probe["normals"], probe["uniforms"], strict=True)
+        parts = [{**probe, "normals": normal, "uniforms": uniform} for normal, uniform in rows]
+        try:
+            return [np.ndim(self.evaluate(part)) for part in parts] == [0] * self.columns and np.array_equal(
+                [self.evaluate(part) for part in parts], whole
+            )
+        except (IndexError, TypeError):  # it looks at the row as a row
+            return False
 
     @classmethod
     def accept(cls, name: str, value: Any) -> Any:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rightarm.formula import Family, Formula, NonNegative, check_count, check_number, family_of, rule_of
+from rightarm.formula.identity import identity, with_defaults
 from rightarm.notebook import html_table
 from rightarm.problems.contexts import Context, DataContext, GaussianContext, context_from_specification
 from rightarm.problems.problem import Corruption, Problem
@@ -174,15 +175,14 @@ class ContextProblem(Formula):
 
     def specification(self) -> dict[str, Any]:
         """The problem as plain data, from which `any_problem_from_specification` makes it again."""
-        parts = [named for named in ("mean", "reward") if isinstance(self.given.get(named), types.FunctionType)]
-        formulas = {"mean": self.family, "reward": self.reward.family}
-        plain = {name: value for name, value in self.given.items() if name not in ("context", *parts)}
+        functions = {name: value for name, value in self.given.items() if isinstance(value, types.FunctionType)}
+        plain = {name: value for name, value in self.given.items() if name not in ("context", *functions)}
         return {
             "contexts": type(self).__name__,
-            **super().specification(),
+            **_address(self.family.function),
             "parameters": plain,
             "context": self.context.specification(),
-            "parts": {name: _address(formulas[name]) for name in parts},
+            "parts": {name: _address(function) for name, function in functions.items()},
         }
 
 
@@ -224,7 +224,9 @@ class LinearProblem(ContextProblem):
             raise ValueError(f"theta must have {law.columns} coefficients for each arm, one for each column, got {width}")
         numbers = _per_arm("offset", offset)
         more = {} if numbers == (0.0,) else {"offset": offset}
-        self._set({"context": law, "mean": linear, "theta": rows, "offset": numbers, "noise": noise})
+        self._set(
+            {"context": law, "mean": linear, "theta": rows, "offset": numbers, "noise": noise, "arms": len(rows)}
+        )
         self.__dict__["given"] = {"theta": rows, "context": law, "noise": self.reward.values["noise"][0], **more}
 
     def _title(self) -> str:
@@ -307,7 +309,7 @@ def context_problem_from_specification(specification: Mapping[str, Any]) -> Cont
     if kind is Classification:
         assert isinstance(law, DataContext)
         return Classification(law.data, [plain["classes"][int(label)] for label in law.labels])
-    functions = {name: _function(address) for name, address in specification["parts"].items()}
+    functions = {name: family_of({**part, "parameters": {}}) for name, part in specification["parts"].items()}
     return kind(**functions, **plain, context=law)
 
 
@@ -315,14 +317,9 @@ def _again(kind: type[ContextProblem], given: Mapping[str, Any]) -> ContextProbl
     return kind(**given)
 
 
-def _address(family: Family) -> dict[str, str]:
-    function = family.function
-    return {"formula": f"{function.__module__}:{function.__qualname__}", "code": family.identity}
-
-
-def _function(address: Mapping[str, str]) -> Any:
-    found = family_of({**address, "parameters": {}})
-    return found.function if isinstance(found, Family) else found
+def _address(function: types.FunctionType) -> dict[str, str]:
+    name = f"{function.__module__}:{function.__qualname__}"
+    return {"formula": name, "code": identity(*with_defaults(function))}
 
 
 def _bound(families: Sequence[Family], named: Mapping[str, Any]) -> dict[str, PerArm]:

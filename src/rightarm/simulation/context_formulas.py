@@ -25,6 +25,12 @@ def fill_context(t: float, u: float, v: float, w: float, normals: Any, uniforms:
     write(make(t, u, v, w, normals, uniforms, numbers), out)
 
 
+def fill_columns(t: float, u: float, v: float, w: float, normals: Any, uniforms: Any, numbers: Any, out: Any) -> None:
+    """The same where each number of x is made of its own noise: no array has to be made."""
+    for j in range(out.size):
+        out[j] = make(t, u, v, w, normals[j], uniforms[j], numbers)
+
+
 def all_means(t: float, x: Any, label: float, numbers: Any, out: Any) -> None:
     """The mean reward of every arm; ``numbers`` has a column for each arm."""
     for arm in range(out.size):
@@ -141,15 +147,21 @@ def _compiled_context(context: Any) -> tuple[Any, F64]:
     values = [value for value in context.values.values() if isinstance(value, float)]
     places = iter(range(len(values)))
     given = [f"numbers[{next(places)}]" if isinstance(v, float) else "0.0" for v in context.values.values()]
+    subject, making = (
+        f"the context {context.family.name}",
+        _call("make", "t, u, v, w, normals, uniforms, numbers", context, given),
+    )
+    if context.by_column:
+        return pointer(subject, fill_columns, CONTEXT, make=making), np.array(values, dtype=float)
     size = context.shape
     writes = "put_row(value, out)" if size is None else "put(value, out, 0)"
     if size:
         writes = f"({''.join(f'put(value[{j}], out, {j}), ' for j in range(size))})"
     function = pointer(
-        f"the context {context.family.name}",
+        subject,
         fill_context,
         CONTEXT,
-        make=_call("make", "t, u, v, w, normals, uniforms, numbers", context, given),
+        make=making,
         write=define("write", "value, out", writes, {"put": put, "put_row": put_row}),
     )
     return function, np.array(values, dtype=float)

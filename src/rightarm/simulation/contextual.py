@@ -28,7 +28,7 @@ from rightarm.scores.policy import Policy
 from rightarm.scores.rules import CERTAIN, goes_first
 from rightarm.scores.simulated import compiled_policy
 from rightarm.simulation.context_formulas import compiled_problem
-from rightarm.streams import HALF, HIGH, KEPT, LOW, Streams, draw_words, initial_stream, initial_streams
+from rightarm.streams import HALF, HIGH, KEPT, LOW, Streams, draw_row, initial_stream, initial_streams
 from rightarm.types import F32, F64, I64, U32
 
 i64, u32, u64, f64 = np.int64, np.uint32, np.uint64, np.float64
@@ -95,7 +95,7 @@ class Luck(NamedTuple):
 
     words: U32  # rounds × words of the problem
     gaussian: F32  # the same as Gaussians
-    policy_words: U32  # rounds × words of the policy × 1
+    policy_words: U32  # rounds × words of the policy
     z: F32  # the same, by the law of the policy's noise
     normals: F64
     uniforms: F64
@@ -188,10 +188,10 @@ def gaussian_at(gaussian: F32, r: int, place: int) -> float:
 def next_row(order: I64, place: I64, state: U32) -> int:
     """The next row of a data set; when all were there, they are shuffled (Fisher and Yates)."""
     if place[0] == order.size:
-        word = np.empty((1, 1), u32)
+        word = np.empty(1, u32)
         for i in range(order.size - 1, 0, -1):
-            draw_words(state, word)
-            j = i64((u64(word[0, 0]) * u64(i + 1)) >> u64(32))
+            draw_row(state, word)
+            j = i64((u64(word[0]) * u64(i + 1)) >> u64(32))
             order[i], order[j] = order[j], order[i]
         place[0] = 0
     place[0] += 1
@@ -300,9 +300,9 @@ def choose(scores: F64, ties: U32) -> int:
             equal += 1
     if equal == 1:
         return arm
-    word = np.empty((1, 1), u32)
-    draw_words(ties, word)
-    rank = i64((u64(word[0, 0]) * u64(equal)) >> u64(32))
+    word = np.empty(1, u32)
+    draw_row(ties, word)
+    rank = i64((u64(word[0]) * u64(equal)) >> u64(32))
     while rank > 0:
         arm += 1
         rank -= scores[0, arm] == best
@@ -359,7 +359,7 @@ def pulled_arm(
         return 0
     if uses.explores:
         formulas.explore(now, arms, pulls, mean, choice.still, best, worst, memory, top, bottom, numbers, floors)
-        arm = explored_arm(floors, luck.policy_words[r, luck.policy_words.shape[1] - 1, 0], arm)
+        arm = explored_arm(floors, luck.policy_words[r, luck.policy_words.shape[1] - 1], arm)
         if arm < 0:
             note(t, failed, EXPLORE_FAILED)
             return 0
@@ -417,11 +417,11 @@ def play(
     while t < end:
         rounds = min(end - t, words.shape[0])
         if own_words.size:
-            draw_words(streams.policy, own_words[:rounds].reshape(rounds * own_words.shape[1], 1))
+            draw_row(streams.policy, own_words[:rounds].reshape(-1))
             if uses.noisy:
-                formulas.law(own_words[:rounds].reshape(rounds * own_words.shape[1]), z[:rounds].reshape(-1))
+                formulas.law(own_words[:rounds].reshape(-1), z[:rounds].reshape(-1))
         if words.size:
-            draw_words(streams.problem, words[:rounds].reshape(rounds * words.shape[1], 1))
+            draw_row(streams.problem, words[:rounds].reshape(-1))
             formulas.gaussian(words[:rounds].reshape(-1), gaussian[:rounds].reshape(-1))
         for r in range(rounds):
             t += 1
@@ -593,7 +593,7 @@ def _luck(uses: Uses, problem: ContextProblem, words: int) -> Luck:
     return Luck(
         words=np.zeros((rounds, words), np.uint32),
         gaussian=np.zeros((rounds, words), np.float32),
-        policy_words=np.zeros((rounds, drawn, 1), np.uint32),
+        policy_words=np.zeros((rounds, drawn), np.uint32),
         z=np.zeros((rounds, drawn), np.float32),
         normals=np.zeros(problem.columns),
         uniforms=np.zeros(problem.columns),

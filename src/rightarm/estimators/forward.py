@@ -1,0 +1,152 @@
+"""Forward substitution with the factor of an arrowhead for eight arms at once, written for LLVM's vectors by hand.
+
+The loops are so short that the tests with which LLVM begins a vectorised loop would take longer than the loop itself;
+here a column of v = R⁻ᵀ row stays in a register for eight arms. The layout is that of `rightarm.estimators.arrowhead`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rightarm.formula.compile import MachineOperation
+
+WIDTH = 8  # arms that are looked at together
+
+
+class Vectors:
+    """Vectors of doubles, a number for each of eight arms, in code that is being built."""
+
+    def __init__(self, builder: Any) -> None:
+        from llvmlite import ir
+
+        self.ir, self.builder = ir, builder
+        self.kind, self.whole = ir.VectorType(ir.DoubleType(), WIDTH), ir.IntType(64)
+
+    def constant(self, value: float) -> Any:
+        """The same number for all."""
+        return self.ir.Constant(self.kind, [value] * WIDTH)
+
+    def same(self, value: Any) -> Any:
+        """The same computed number for all."""
+        first = self.builder.insert_element(self.constant(0.0), value, self.ir.Constant(self.ir.IntType(32), 0))
+        return self.builder.shuffle_vector(
+            first, self.constant(0.0), self.ir.Constant(self.ir.VectorType(self.ir.IntType(32), WIDTH), [0] * WIDTH)
+        )
+
+    def _address(self, data: Any, place: Any) -> Any:
+        return self.builder.bitcast(self.builder.gep(data, [place]), self.kind.as_pointer())
+
+    def load(self, data: Any, place: Any) -> Any:
+        """Eight numbers from a place on."""
+        loaded = self.builder.load(self._address(data, place))
+        loaded.align = 8
+        return loaded
+
+    def store(self, value: Any, data: Any, place: Any) -> None:
+        """Put eight numbers from a place on."""
+        self.builder.store(value, self._address(data, place)).align = 8
+
+    def call(self, name: str, *arguments: Any) -> Any:
+        """An operation of LLVM on such vectors."""
+        full, module = f"llvm.{name}.v{WIDTH}f64", self.builder.module
+        known = module.globals.get(full)
+        kind = self.ir.FunctionType(self.kind, [self.kind] * len(arguments))
+        return self.builder.call(known if known is not None else self.ir.Function(module, kind, full), arguments)
+
+    def number(self, value: int) -> Any:
+        """A whole number."""
+        return self.ir.Constant(self.whole, value)
+
+
+def _build() -> Any:
+    from numba import types
+    from numba.core import cgutils as untyped
+    from numba.extending import intrinsic
+
+    cgutils: Any = untyped
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        rest, factor, common = (
+            context.make_array(kind)(context, builder, value)
+            for kind, value in zip(signature.args[:3], arguments[:3], strict=True)
+        )
+        first, own, joint, limit, result = arguments[3:]
+        vectors = Vectors(builder)
+        load, number, add, mul = vectors.load, vectors.number, builder.add, builder.mul
+        room = cgutils.unpack_tuple(builder, factor.shape, 2)[1]
+        width = cgutils.unpack_tuple(builder, common.shape, 2)[1]
+        tiny, zero, one = vectors.same(limit), vectors.constant(0.0), number(1)
+        squares = cgutils.alloca_once_value(builder, zero)
+        product = cgutils.alloca_once_value(builder, zero)
+        place = cgutils.alloca_once_value(builder, number(0))
+
+        def of_row(row: Any) -> Any:
+            return mul(row, number(WIDTH))
+
+        def solved(row: Any, inverse: Any) -> Any:
+            """The next column of v; its square is added to v · v."""
+            left = load(rest.data, of_row(row))
+            v = builder.fmul(left, inverse)
+            nothing = builder.fcmp_ordered("==", inverse, zero)
+            unknown = builder.and_(nothing, builder.fcmp_ordered(">", vectors.call("fabs", left), tiny))
+            square = builder.select(unknown, vectors.constant(float("inf")), builder.fmul(v, v))
+            builder.store(builder.fadd(builder.load(squares), square), squares)
+            return v
+
+        def less(row: Any, entry: Any, v: Any) -> None:
+            """Take entry · v from a row that is left."""
+            there = of_row(row)
+            vectors.store(vectors.call("fma", builder.fneg(entry), v, load(rest.data, there)), rest.data, there)
+
+        def predict(entry: Any, v: Any) -> None:
+            builder.store(vectors.call("fma", entry, v, builder.load(product)), product)
+
+        def of_factor(row: Any) -> Any:
+            return load(factor.data, add(mul(row, room), first))
+
+        def of_common(row: Any, column: Any) -> Any:
+            return vectors.same(builder.load(builder.gep(common.data, [add(mul(row, width), column)])))
+
+        with cgutils.for_range(builder, own) as outer:
+            start, j = builder.load(place), outer.index
+            v = solved(j, of_factor(start))
+            size = add(builder.sub(own, j), joint)
+            with cgutils.for_range(builder, builder.sub(size, one)) as inner:
+                less(add(add(j, one), inner.index), of_factor(add(add(start, number(2)), inner.index)), v)
+            predict(of_factor(add(add(start, one), size)), v)
+            builder.store(add(add(start, size), number(2)), place)
+        with cgutils.for_range(builder, joint) as outer:
+            j = outer.index
+            v = solved(add(own, j), of_common(j, number(0)))
+            predict(of_common(j, add(joint, one)), v)
+            with cgutils.for_range(builder, builder.sub(builder.sub(joint, j), one)) as inner:
+                after = add(add(j, one), inner.index)
+                less(add(own, after), of_common(j, add(after, one)), v)
+        vectors.store(builder.load(squares), rest.data, of_row(result))
+        vectors.store(builder.load(product), rest.data, of_row(add(result, one)))
+        return context.get_dummy_value()
+
+    @intrinsic
+    def forward(
+        typing_context: Any,
+        rest: Any,
+        factor: Any,
+        common: Any,
+        first: Any,
+        own: Any,
+        joint: Any,
+        limit: Any,
+        result: Any,
+    ) -> Any:
+        whole = types.intp
+        return types.void(rest, factor, common, whole, whole, whole, types.float64, whole), generate
+
+    return forward
+
+
+forward = MachineOperation(_build)
+"""Compiled: ``forward(rest, factor, common, first, own, joint, tiny, result)`` for the eight arms from ``first`` on.
+
+``rest`` has their rows, a row for each column and eight numbers in it, and is used up; v · v and v · u go to its rows
+``result`` and ``result + 1``. What is beyond ``tiny`` where nothing is known makes v · v infinite.
+"""
