@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from rightarm import inference, moved, noise, propensity, theory
 from rightarm.contexts import Features
-from rightarm.estimators import Catoni, CatoniEstimator, Estimator, Mean, MedianOfMeans
+from rightarm.estimators import Catoni, CatoniEstimator, Estimator, Linear, Mean, MedianOfMeans
 from rightarm.evaluation import Evaluation, Lift, Replay, SampleRatio, evaluate, lift, replay, sample_ratio
 from rightarm.formula import Count, NonNegative, Positive, Probability
 from rightarm.live import Bandit, Decision
@@ -103,6 +103,7 @@ __all__ = [
     "GaussianKLUCB",
     "GaussianThompson",
     "Lift",
+    "Linear",
     "Loaded",
     "LogNormal",
     "LogWriter",
