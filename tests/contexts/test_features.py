@@ -87,7 +87,7 @@ CONTEXTS = st.fixed_dictionaries(
 @given(CONTEXTS)
 def test_a_mapping_becomes_what_the_naive_encoder_makes(context: dict[str, Any]) -> None:
     made = ALL.encode(context)
-    assert (made.dtype, made.shape) == (np.float64, (ALL.size,))
+    assert made.dtype == np.float64
     assert made.tolist() == naive(ALL, context)
     assert ALL.encode(MappingProxyType(context)).tolist() == made.tolist()
     assert ALL.encode(made).tolist() == ALL.encode(made.tolist()).tolist() == made.tolist()
@@ -150,7 +150,8 @@ def test_values_of_numpy_and_of_enumerations_are_plain_ones() -> None:
     assert ALL.encode({**theirs, "age": np.float16(41), "device": Device.PHONE}).tolist() == plain.tolist()
     assert ALL.encode({"age": Fraction(1, 2), "kind": np.int64(1)}).tolist() == naive(ALL, {"age": 0.5, "kind": 1})
     assert ALL.encode({"age": 0.5, "kind": Kind.ONE}).tolist() == naive(ALL, {"age": 0.5, "kind": 1})
-    levels = Features(numbers=[np.str_("n")], categories={np.str_("c"): [np.str_("a"), Device.PHONE, np.int64(1)]})
+    one: Any = np.int64(1)
+    levels = Features(numbers=[np.str_("n")], categories={np.str_("c"): [np.str_("a"), Device.PHONE, one]})
     assert levels == Features(numbers=["n"], categories={"c": ["a", "phone", 1]})
     assert eval(repr(levels), {"Features": Features}) == levels
 
@@ -160,7 +161,8 @@ def test_rows_of_other_types(dtype: str) -> None:
     features, x = Features.accept("features", 3), np.array([1, 0, 1]).astype(dtype)
     assert features.encode(x).tolist() == [1.0, 0.0, 1.0]
     made = features.encode_many(np.array([x, x]).astype(dtype))
-    assert (made.tolist(), made.dtype) == ([[1.0, 0.0, 1.0]] * 2, np.float64)
+    assert made.tolist() == [[1.0, 0.0, 1.0]] * 2
+    assert made.dtype == np.float64
 
 
 def test_rows_in_the_memory_of_others() -> None:
@@ -393,7 +395,7 @@ def test_bad_features(parts: dict[str, Any], error: type[Exception], message: st
 
 
 def test_levels_of_other_kinds_are_other_levels() -> None:
-    levels = [1, True, "one", 0, False, ""]
+    levels: list[str | int] = [1, True, "one", 0, False, ""]
     features = Features(categories={"a": levels}, required=True)
     for i, level in enumerate(levels):
         assert features.encode({"a": level}).tolist() == [float(j == i) for j in range(7)]

@@ -19,7 +19,8 @@ ALONE = (np.array([0]), np.array([-1]))  # one measured column without an indica
 
 def column(values: Any) -> F64:
     """What becomes of the values of a single measured column, one after the other."""
-    return standardise_all(np.array(values, dtype=float)[:, None], *ALONE, np.zeros((3, 1)))[:, 0]
+    made: F64 = standardise_all(np.array(values, dtype=float)[:, None], *ALONE, np.zeros((3, 1)))
+    return made[:, 0]
 
 
 def naive(X: F64, measured: I64, indicator: I64) -> F64:
@@ -77,13 +78,13 @@ def test_any_values(values: list[float], scale: float) -> None:
     made, exact = column(scaled), [Fraction(value) for value in scaled]
     for n, z in enumerate(made, 1):
         assert abs(z) <= math.sqrt(n - 1) * (1 + 1e-14)
-        mean = sum(exact[:n]) / n
-        variance = sum((x - mean) ** 2 for x in exact[:n]) / n
-        deviation = math.sqrt(variance)
+        mean = sum(exact[:n], Fraction(0)) / n
+        variance = sum(((x - mean) ** 2 for x in exact[:n]), Fraction(0)) / n
+        deviation, largest = math.sqrt(variance), float(np.abs(scaled[:n]).max())
         if variance == 0 or deviation < 0.9e-12 * abs(mean):
             assert z == 0.0
-        elif deviation > 1e-9 * max(map(abs, scaled[:n])):  # between the two, what rounding leaves decides
-            rounding = n * 2.0**-50 * max(map(abs, scaled[:n])) / deviation
+        elif deviation > 1e-9 * largest:  # between the two, what rounding leaves decides
+            rounding = n * 2.0**-50 * largest / deviation
             assert z == pytest.approx(float(exact[n - 1] - mean) / deviation, rel=rounding, abs=rounding)
 
 
