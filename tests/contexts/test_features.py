@@ -267,6 +267,11 @@ BAD: dict[str, tuple[Any, type[Exception], str]] = {
     "list": ({"age": [1.0], **KIND}, TypeError, r"age must be a number, got \[1.0\]"),
     "array": ({"age": np.array(1.0), **KIND}, TypeError, "age must be a number, got array"),
     "no required number": (KIND, ValueError, "age is required, got a context with 'kind'"),
+    "others instead": (
+        {"hour": 1, "device": "phone", **KIND},
+        ValueError,
+        "age is required, got a context with 'hour'",
+    ),
     "nothing": ({}, ValueError, "age is required, got a context with nothing"),
     "None for a required number": ({"age": None, **KIND}, ValueError, "age is required, got None"),
     "None for a required category": ({"kind": None, **AGE}, ValueError, "kind is required, got None"),
