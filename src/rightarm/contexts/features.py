@@ -211,6 +211,11 @@ class Features:
         """The names of the columns of an encoded context."""
         return list(self._names)
 
+    def columns_of(self, feature: Any) -> list[int]:
+        """The columns of one feature; none if there is no such feature."""
+        place = self._places.get(feature)
+        return [] if place is None else list(range(place.first, place.first + len(place.names)))
+
     @property
     def measured(self) -> I64:
         """The columns that are measured numbers, which are standardised."""
