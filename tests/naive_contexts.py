@@ -113,7 +113,12 @@ class Ridge:
         return Arms(
             [1 / float(row @ inverse @ row) for row in rows],
             [float(row @ inverse @ b) for row in rows],
-            [self.residuals.get(arm, 0.0) / counts[arm] for arm in range(self.arms)],
+            [
+                sum(self.residuals.values()) / max(1, len(self.learned))
+                if self.shared
+                else self.residuals.get(arm, 0.0) / counts[arm]
+                for arm in range(self.arms)
+            ],
         )
 
     def learn(self, arm: int, x: F64, reward: float) -> None:

@@ -133,6 +133,13 @@ CASES: dict[str, tuple[Any, ra.ContextProblem, Any, Score, Law | None]] = {
         Gaussian(),
     ),
     "variance": (ra.ScaledGumbel(estimator=ra.Linear(3)), LINEAR, private, scaled, Gumbel()),
+    "variance, hybrid": (
+        ra.ScaledGumbel(estimator=ra.Linear(["a", "b", "c"], private=["b"])),
+        LINEAR,
+        lambda problem: Ridge(4, [-1, 1], [0, 2], private_ridge=100.0),
+        scaled,
+        Gumbel(),
+    ),
     "best mean": (ra.Maillard(sigma=0.3, estimator=ra.Linear(3)), DATA, private, maillard(0.3), Gumbel()),
     "data": (ra.UCB(C=0.2, estimator=ra.Linear(3)), DATA, private, ucb(0.2), None),
 }

@@ -60,15 +60,27 @@ def rounded(x: float) -> float:
 
 
 @jit
+def widened(factor: F64, room: int) -> F64:
+    """The factor with room for more arms."""
+    wide = np.zeros((factor.shape[0], room))
+    for i in range(factor.shape[0]):
+        for k in range(factor.shape[1]):
+            wide[i, k] = factor[i, k]
+    return wide
+
+
+@jit
 def read(private: F64, shared: F64, factor: F64, common: F64, count: int, pulls: F64, mean: F64) -> None:
     """What formulas see of the first ``count`` arms: row · θ̂, and 1 / (rowᵀ A⁻¹ row).
 
     ``private`` are the private columns, the same for all arms; ``shared`` has a row for each shared column and a
-    column for each arm. ``factor`` has room for a multiple of `WIDTH` arms. Where nothing is known of a direction and
-    there is no ridge, the pulls are 0.
+    column for each arm. It is quickest where ``factor`` has room for a multiple of `WIDTH` arms. Where nothing is known
+    of a direction and there is no ridge, the pulls are 0.
     """
     own, joint, blocks = private.size, shared.shape[0], (count + WIDTH - 1) // WIDTH
     size = own + joint
+    if factor.shape[1] < blocks * WIDTH:
+        factor = widened(factor, blocks * WIDTH)
     rest = np.empty((size + 2 * blocks, WIDTH))  # the rows that are left, then two rows of results for each block
     largest = 0.0
     for j in range(own):

@@ -107,7 +107,9 @@ class ContextProblem(Formula):
         own = {parameter.name: full[parameter.name] for parameter in family.parameters}
         theirs = {parameter.name: full[parameter.name] for parameter in rewards.parameters}
         super().__init__(family, own)
-        self.__dict__.update(context=law, arms=arms, reward=Reward(rewards, theirs), given={**given, "context": law})
+        checked = {name: value[0] if len(value) == 1 else value for name, value in values.items() if name in given}
+        self.__dict__.update(context=law, arms=arms, reward=Reward(rewards, theirs))
+        self.__dict__["given"] = {**given, "context": law, **checked}
         self.means_at(np.full(law.columns, 0.25))
 
     @property

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rightarm import noise
-from rightarm.estimators import Linear, arrowhead
+from rightarm.estimators import Linear
+from rightarm.estimators.arrowhead import begin, fade, read, sizes, take
 from rightarm.estimators.compiled import no_estimator, simulated_estimator
 from rightarm.estimators.linear import see_context
 from rightarm.estimators.statistics import OWN
@@ -125,7 +126,8 @@ class Model(NamedTuple):
     joint: F64
     factor: F64
     common: F64
-    residuals: F64
+    residuals: F64  # Σ residual² of every arm; with shared columns the first is that of all
+    counted: F64  # the rewards of every arm that count
     row: F64
     looked_pulls: F64  # of all columns of the factor, arms or not
     looked_mean: F64
@@ -228,33 +230,34 @@ def look(x: F64, model: Model, low: float, high: float, seen: Seen) -> None:
         model.joint,
     )
     pulls, mean, out_pulls, out_mean = model.looked_pulls, model.looked_mean, seen.pulls_of_arms, seen.mean_of_arms
-    arrowhead_read(model.own, model.joint, model.factor, model.common, pulls.size, pulls, mean)
+    read(model.own, model.joint, model.factor, model.common, pulls.size, pulls, mean)
     for k in range(out_mean.size):  # predictions may leave the range of rewards, for which the formula is
         out_pulls[k] = pulls[k]
         out_mean[k] = min(max(mean[k], low), high)
 
 
-arrowhead_read, arrowhead_take, arrowhead_fade = arrowhead.read, arrowhead.take, arrowhead.fade
-
-
 @jit
 def learn_row(arm: int, reward: float, uses: Uses, model: Model, seen: Seen) -> None:
     """A linear model learns the row of an arm in the present context."""
-    row, own, joint, residuals = model.row, model.own, model.joint, model.residuals
-    if uses.discount < 1.0:
-        arrowhead_fade(
-            model.factor, model.common, residuals.size, own.size, uses.discount, uses.ridge, uses.own_ridge
-        )
-        for k in range(residuals.size):
-            residuals[k] *= uses.discount
+    row, own, joint, residuals, counted = model.row, model.own, model.joint, model.residuals, model.counted
+    factor, common, discount = model.factor, model.common, uses.discount
+    pooled = joint.shape[0] > 0
+    if discount < 1.0:
+        fade(factor, common, residuals, residuals.size, own.size, discount, uses.ridge, uses.own_ridge)
+        for k in range(counted.size):
+            counted[k] *= discount
     for j in range(own.size):
         row[j] = own[j]
     for j in range(joint.shape[0]):
         row[own.size + j] = joint[j, arm]
     row[own.size + joint.shape[0]] = reward
-    residuals[arm] += arrowhead_take(row, arm, own.size, model.factor, model.common)
-    if uses.varies:
-        seen.variance_column[arm, 0] = residuals[arm] / f64(seen.counts[arm])
+    residuals[0 if pooled else arm] += take(row, arm, own.size, factor, common)
+    counted[arm] += 1.0
+    for k in range(counted.size if uses.varies else 0):
+        if pooled:
+            seen.variance_column[k, 0] = residuals[0] / seen.counting[0]
+        elif counted[k] > 0.0:
+            seen.variance_column[k, 0] = residuals[k] / counted[k]
 
 
 @jit
@@ -618,16 +621,16 @@ def _model(policy: Policy, problem: ContextProblem) -> Model:
     nothing, none = np.zeros(0), np.zeros(0, np.int64)
     if not isinstance(policy.estimator, Linear):
         empty = np.zeros((0, 0))
-        return Model(none, none, empty, none, none, empty, nothing, empty, empty, empty, *[nothing] * 4)
+        return Model(none, none, empty, none, none, empty, nothing, empty, empty, empty, *[nothing] * 5)
     estimator, design = policy.estimator, policy.estimator.design
     measured, indicator = estimator.features.measured, estimator.features.indicator
     if not estimator.standardise:
         measured, indicator = none, none
     ridge, own_ridge = estimator.ridges
     room = -(-problem.arms // FEW) * FEW
-    factor = np.zeros((arrowhead.sizes(design.own, design.joint)[0], room))
+    factor = np.zeros((sizes(design.own, design.joint)[0], room))
     for arm in range(problem.arms):
-        arrowhead.begin(factor, arm, design.own, design.joint, own_ridge)
+        begin(factor, arm, design.own, design.joint, own_ridge)
     return Model(
         measured=np.array(measured, np.int64),
         indicator=np.array(indicator, np.int64),
@@ -640,6 +643,7 @@ def _model(policy: Policy, problem: ContextProblem) -> Model:
         factor=factor,
         common=_common(design.joint, ridge),
         residuals=np.zeros(problem.arms),
+        counted=np.zeros(problem.arms),
         row=np.zeros(design.own + design.joint + 1),
         looked_pulls=np.zeros(room),
         looked_mean=np.zeros(room),

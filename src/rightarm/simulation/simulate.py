@@ -249,7 +249,7 @@ def check_start(
         raise TypeError(f"pulls and means go together, got pulls={pulls!r} and means={means!r}")
     for policy in policies:
         check_pair(policy, problem)
-    if pulls is not None and isinstance(problem, ContextProblem):
+    if pulls is not None and np.any(pulls) and isinstance(problem, ContextProblem):
         raise ValueError(f"pulls and means are for problems without contexts, got {problem}")
     nothing = np.zeros(problem.arms)
     counts, averages = check_statistics(nothing if pulls is None else pulls, nothing if means is None else means)
