@@ -33,10 +33,9 @@ def policies(name: Name = None) -> None:
 @app.command()
 def problems(name: Name = None) -> None:
     """List the problems, each with what its arms pay."""
-    from rightarm.lab.experiment.expressions import families
-    from rightarm.problems import ProblemFamily, RandomProblem
+    from rightarm.lab.experiment.expressions import problem_kinds
 
-    _list("problem", {**families(ProblemFamily), "RandomProblem": RandomProblem}, name)
+    _list("problem", problem_kinds(), name)
 
 
 def _list(kind: str, known: dict[str, Any], name: str | None) -> None:
@@ -48,9 +47,15 @@ def _list(kind: str, known: dict[str, Any], name: str | None) -> None:
         return
     for own, found in known.items():
         paragraphs = [part for part in (inspect.getdoc(found) or "").split("\n\n") if not part.startswith(">>>")]
-        signature = paragraphs.pop(0) if paragraphs[0].startswith(f"{own}(") else f"{own}(family, ...)"
+        signature = paragraphs.pop(0) if paragraphs[0].startswith(f"{own}(") else f"{own}{_parameters(found)}"
         typer.secho(signature, bold=True)
         typer.echo("\n\n".join(map(_indented, paragraphs)) + "\n")
+
+
+def _parameters(kind: type) -> str:
+    """The parameters of a problem that is no family, without their types."""
+    given = inspect.signature(kind).parameters.values()
+    return f"({', '.join('...' if each.kind is each.VAR_KEYWORD else each.name for each in given if each.kind is not each.VAR_POSITIONAL)})"
 
 
 def _indented(paragraph: str) -> str:

@@ -71,16 +71,24 @@ def widened(factor: F64, room: int) -> F64:
 
 @jit
 def read(private: F64, shared: F64, factor: F64, common: F64, count: int, pulls: F64, mean: F64) -> None:
+    """What formulas see of the first ``count`` arms, whatever room the factor has: see `read_wide`."""
+    room = (count + WIDTH - 1) // WIDTH * WIDTH
+    if factor.shape[1] < room:
+        read_wide(private, shared, widened(factor, room), common, count, pulls, mean)
+    else:
+        read_wide(private, shared, factor, common, count, pulls, mean)
+
+
+@jit
+def read_wide(private: F64, shared: F64, factor: F64, common: F64, count: int, pulls: F64, mean: F64) -> None:
     """What formulas see of the first ``count`` arms: row · θ̂, and 1 / (rowᵀ A⁻¹ row).
 
     ``private`` are the private columns, the same for all arms; ``shared`` has a row for each shared column and a
-    column for each arm. It is quickest where ``factor`` has room for a multiple of `WIDTH` arms. Where nothing is known
-    of a direction and there is no ridge, the pulls are 0.
+    column for each arm. ``factor`` has room for a multiple of `WIDTH` arms. Where nothing is known of a direction and
+    there is no ridge, the pulls are 0.
     """
     own, joint, blocks = private.size, shared.shape[0], (count + WIDTH - 1) // WIDTH
     size = own + joint
-    if factor.shape[1] < blocks * WIDTH:
-        factor = widened(factor, blocks * WIDTH)
     rest = np.empty((size + 2 * blocks, WIDTH))  # the rows that are left, then two rows of results for each block
     largest = 0.0
     for j in range(own):

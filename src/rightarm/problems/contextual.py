@@ -217,14 +217,14 @@ class LinearProblem(ContextProblem):
         noise: float = 1.0,
         offset: float | Sequence[float] = 0.0,
     ) -> None:
-        rows = _per_arm("theta", theta)
+        rows = per_arm("theta", theta)
         if not isinstance(rows[0], tuple):
             raise TypeError(f"theta must have a row of coefficients for each arm, got {theta!r}")
         width = len(rows[0])
         law = Context.accept("context", GaussianContext(width) if context is None else context)
         if law.columns != width:
             raise ValueError(f"theta must have {law.columns} coefficients for each arm, one for each column, got {width}")
-        numbers = _per_arm("offset", offset)
+        numbers = per_arm("offset", offset)
         more = {} if numbers == (0.0,) else {"offset": offset}
         self._set(
             {"context": law, "mean": linear, "theta": rows, "offset": numbers, "noise": noise, "arms": len(rows)}
@@ -336,11 +336,11 @@ def _bound(families: Sequence[Family], named: Mapping[str, Any]) -> dict[str, Pe
         value = named.get(name, parameter.default)
         if value is parameter.empty:
             raise TypeError(f"{family.name} needs a value of {name}, or one for each arm")
-        values[name] = _per_arm(name, value, family.annotations.get(name))
+        values[name] = per_arm(name, value, family.annotations.get(name))
     return values
 
 
-def _per_arm(name: str, value: Any, annotation: Any = None) -> PerArm:
+def per_arm(name: str, value: Any, annotation: Any = None) -> PerArm:
     """A number for all arms, one for each, or a row of numbers for each."""
     if np.ndim(value) != 2:
         return Problem.check(name, value, annotation)

@@ -17,8 +17,9 @@ import numpy as np
 
 from rightarm import noise
 from rightarm.estimators import Linear
-from rightarm.estimators.arrowhead import begin, fade, read, sizes, take
+from rightarm.estimators.arrowhead import begin, fade, read_wide, sizes, take
 from rightarm.estimators.compiled import no_estimator, simulated_estimator
+from rightarm.estimators.forward import WIDTH
 from rightarm.estimators.linear import see_context
 from rightarm.estimators.statistics import OWN
 from rightarm.formula.compile import jit, uncounted
@@ -37,7 +38,6 @@ i64, u32, u64, f64 = np.int64, np.uint32, np.uint64, np.float64
 NOISE_BLOCK = 8_192  # random words drawn ahead
 SLICE = 100_000_000  # multiplications between two looks at the clock: some hundredths of a second
 ROUND = 1_000  # of them, what a round costs besides looking at the arms
-FEW = 8  # arms come in so many: what is beyond them is never looked at
 
 SCORE_FAILED, EXPLORE_FAILED, REWARD_FAILED = 0, 1, 2
 
@@ -230,7 +230,7 @@ def look(x: F64, model: Model, low: float, high: float, seen: Seen) -> None:
         model.joint,
     )
     pulls, mean, out_pulls, out_mean = model.looked_pulls, model.looked_mean, seen.pulls_of_arms, seen.mean_of_arms
-    read(model.own, model.joint, model.factor, model.common, pulls.size, pulls, mean)
+    read_wide(model.own, model.joint, model.factor, model.common, pulls.size, pulls, mean)
     for k in range(out_mean.size):  # predictions may leave the range of rewards, for which the formula is
         out_pulls[k] = pulls[k]
         out_mean[k] = min(max(mean[k], low), high)
@@ -627,7 +627,7 @@ def _model(policy: Policy, problem: ContextProblem) -> Model:
     if not estimator.standardise:
         measured, indicator = none, none
     ridge, own_ridge = estimator.ridges
-    room = -(-problem.arms // FEW) * FEW
+    room = -(-problem.arms // WIDTH) * WIDTH
     factor = np.zeros((sizes(design.own, design.joint)[0], room))
     for arm in range(problem.arms):
         begin(factor, arm, design.own, design.joint, own_ridge)

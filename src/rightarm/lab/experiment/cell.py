@@ -10,8 +10,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from rightarm.formula import without_addresses
-from rightarm.problems import Problem
-from rightarm.problems.random import RandomProblem
+from rightarm.problems.random import AnyProblem
 from rightarm.scores.policy import Policy
 from rightarm.simulation.engine import Start
 from rightarm.simulation.identity import outcome_code
@@ -26,7 +25,7 @@ class Cell:
     """One policy on one problem, so many times for so many rounds, regret recorded at some of them."""
 
     policy: Policy
-    problem: Problem | RandomProblem
+    problem: AnyProblem
     horizon: int
     replications: int
     seed: int

@@ -14,11 +14,11 @@ import numpy as np
 import rightarm.noise
 import rightarm.policies
 import rightarm.problems
-from rightarm.estimators import NAMED
+from rightarm.estimators import NAMED, Linear
 from rightarm.formula import Family, check_number
 from rightarm.lab.experiment.modules import find, is_address
-from rightarm.problems import Problem, ProblemFamily
-from rightarm.problems.random import RandomProblem
+from rightarm.problems import Classification, Context, LinearProblem, Problem, ProblemFamily
+from rightarm.problems.random import AnyProblem, RandomProblem
 from rightarm.scores.policy import Policy, PolicyFamily
 
 OPERATORS: dict[type, Callable[..., Any]] = {
@@ -91,7 +91,17 @@ def laws() -> dict[str, Any]:
 
 def estimators() -> dict[str, Any]:
     """The estimators, by name, and the names that policies know some by."""
-    return {kind.__name__: kind for kind in NAMED.values()} | {name: name for name in NAMED}
+    return {kind.__name__: kind for kind in (*NAMED.values(), Linear)} | {name: name for name in NAMED}
+
+
+def contexts() -> dict[str, Any]:
+    """The laws of contexts, by name."""
+    return {name: each for name, each in vars(rightarm.problems).items() if getattr(each, "kind", None) is Context}
+
+
+def problem_kinds() -> dict[str, Any]:
+    """All that makes problems, by name; what takes more than a value for each arm has no family."""
+    return {**families(ProblemFamily), **{kind.__name__: kind for kind in (RandomProblem, LinearProblem, Classification)}}
 
 
 # Policies and problems.
@@ -124,20 +134,20 @@ def as_policy(text: str, made: Any) -> Policy:
     return made
 
 
-def read_problem(text: str) -> Problem | RandomProblem:
+def read_problem(text: str) -> AnyProblem:
     """The problem that ``text`` describes.
 
     >>> read_problem("Bernoulli([0.51] + [0.5] * 2)")
     Bernoulli(mean=[0.51, 0.5, 0.5])
     """
     call, own = own_call(text, find)
-    known = {**families(ProblemFamily), "RandomProblem": RandomProblem, **own}
-    return as_problem(text, Expression(call, "problem", known, list(known)).value())
+    known = {**problem_kinds(), **own}
+    return as_problem(text, Expression(call, "problem", {**known, **contexts()}, list(known)).value())
 
 
-def as_problem(text: str, made: Any) -> Problem | RandomProblem:
+def as_problem(text: str, made: Any) -> AnyProblem:
     """What ``text`` made, if it is a problem."""
-    if not isinstance(made, Problem | RandomProblem):
+    if not isinstance(made, AnyProblem):
         raise ValueError(f"a problem such as Bernoulli([0.6, 0.5]) is expected, got {text!r}")
     return made
 
@@ -186,7 +196,7 @@ class Expression:
 
 def _value(node: ast.expr, names: Mapping[str, Any]) -> Any:
     match node:
-        case ast.Constant(value=int() | float() | str() as value) if not isinstance(value, bool):
+        case ast.Constant(value=int() | float() | str() as value):
             return value
         case ast.List(elts=items) | ast.Tuple(elts=items):
             return _flat([_value(item, names) for item in items])

@@ -40,6 +40,19 @@ Settings and numbers under `let` may be written as expressions too. `decades(1e3
 four in each decade, rounded where they are numbers of rounds: `checkpoints = "decades(1e3, 1e6, 4)"`. The expressions
 of a policy may mention its problem: `arms`, the number of arms, `gap`, the smallest gap above zero, and `V`, the
 largest second moment of an arm's rewards, unless `let` uses these names.
+
+A problem with contexts is played by policies with `estimator = "Linear(columns)"`, `columns` being those of a context:
+
+    [problems.linear]
+    use = "LinearProblem"
+    theta = [[1.0, 0.0], [0.0, 1.0]]           # a row of coefficients for each arm; a list of such lists sweeps
+    context = "GaussianContext(2)"             # or a table { use = "GaussianContext", columns = 2, sigma = [1.0, 2.0] }
+    noise = [0.1, 1.0]
+
+    [problems.iris]
+    use = "Classification"
+    file = "iris.csv"                          # beside this file, or Parquet
+    label = "species"                          # the column that has the class; all others are numbers
 """
 
 from __future__ import annotations
@@ -68,9 +81,10 @@ from rightarm.lab.experiment.errors import (
 from rightarm.lab.experiment.formulas import Context
 from rightarm.lab.experiment.settings import DEFAULTS, ENTRIES, SETTINGS, calculated, let
 from rightarm.lab.experiment.sweeps import Label, Numbers, Sweep, Variant, columns, merged
-from rightarm.problems import Problem
-from rightarm.problems.random import RandomProblem
+from rightarm.problems import ContextProblem, Problem
+from rightarm.problems.random import AnyProblem, RandomProblem
 from rightarm.scores.policy import Policy
+from rightarm.simulation.contextual import check_pair
 from rightarm.simulation.engine import Start
 from rightarm.simulation.simulate import check_checkpoints, check_fixed, check_start
 
@@ -137,6 +151,7 @@ def _smallest_gap(problem: Problem) -> float:
 
 DERIVED: dict[str, Callable[[Any], float]] = {
     "arms": lambda problem: problem.arms,
+    "columns": lambda problem: problem.columns,
     "gap": _smallest_gap,
     "V": lambda problem: float(problem.second_moments.max()),
 }
@@ -248,13 +263,16 @@ class _Reader:
                         yield self._cell(problem, policy, made, player, setting, names + told)
 
     def _of_problem(
-        self, problem: _Table, policy: _Table, made: Problem | RandomProblem, mentions: frozenset[str]
+        self, problem: _Table, policy: _Table, made: AnyProblem, mentions: frozenset[str]
     ) -> dict[str, float]:
         """What a policy's expressions mention of its problem."""
         found = {}
         for name in sorted(mentions & self.derived.keys()):
-            if isinstance(made, RandomProblem) and name != "arms":
+            if isinstance(made, RandomProblem) and name in ("gap", "V"):
                 raise ExperimentError(f"{policy.key}: {name} is not known: every replication draws {problem.key} anew")
+            if (name in ("gap", "V")) == isinstance(made, ContextProblem) and name != "arms":
+                has = "contexts" if isinstance(made, ContextProblem) else "no contexts"
+                raise ExperimentError(f"{policy.key}: {name} is not known: {problem.key} has {has}")
             with blamed(policy.key):
                 found[name] = self.derived[name](made)
         return found
@@ -273,7 +291,7 @@ class _Reader:
         self,
         problem: _Table,
         policy: _Table,
-        made: Problem | RandomProblem,
+        made: AnyProblem,
         player: Policy,
         setting: Mapping[str, Any],
         names: tuple[Label, ...],
@@ -283,6 +301,8 @@ class _Reader:
         rounds = self._rounds(setting["checkpoints"], start.rounds if start else 0, horizon)
         with blamed(problem.key):
             check_fixed(made)
+        with blamed(policy.key):
+            check_pair(player, made)
         if isinstance(made, RandomProblem):
             self._check_draw(problem, made, seed)
         return Cell(player, made, horizon, replications, seed, rounds, names, start)
@@ -379,7 +399,7 @@ def _known(key: str, value: Any) -> tuple[Any, Any]:
     return table["pulls"], table["means"]
 
 
-def _start(problem: _Table, policy: _Table, made: Problem | RandomProblem, player: Policy) -> Start:
+def _start(problem: _Table, policy: _Table, made: AnyProblem, player: Policy) -> Start:
     assert problem.known is not None
     key, (pulls, means) = inside(problem.key, "known"), problem.known
     with blamed(key):

@@ -11,22 +11,25 @@ from pathlib import Path
 from typing import Any
 
 from rightarm.formula import Family, Formula, check_number, rule_of
+from rightarm.lab.experiment.context_tables import LINEAR, classification
 from rightarm.lab.experiment.errors import ExperimentError, a_table, blamed, inside, shown, suggestion, unknown
 from rightarm.lab.experiment.expressions import (
     FUNCTIONS,
     Expression,
     as_policy,
     as_problem,
+    contexts,
     estimators,
     families,
     laws,
     own_call,
+    problem_kinds,
 )
 from rightarm.lab.experiment.modules import find, is_address
 from rightarm.lab.experiment.sweeps import Entries, Numbers, Sweep, Variant, rows
 from rightarm.noise import Law
-from rightarm.problems import Problem, ProblemFamily
-from rightarm.problems.random import RandomProblem
+from rightarm.problems import Classification, ContextProblem, LinearProblem, Problem, ProblemFamily
+from rightarm.problems.random import AnyProblem, RandomProblem
 from rightarm.scores.policy import PolicyFamily
 
 DEEPEST = 8  # tables in tables
@@ -52,14 +55,16 @@ def _any(text: str, made: Any) -> Any:
     return made
 
 
-_PROBLEMS = {**families(ProblemFamily), "RandomProblem": RandomProblem}
+_PROBLEMS = problem_kinds()
+_CONTEXTS = contexts()
 _PARTS = {**families(Family), **laws(), **estimators()}
 _POLICIES = {**families(PolicyFamily), **_PARTS}
 POLICY = Kind("policy", PolicyFamily, families(PolicyFamily), _POLICIES, as_policy)
-PROBLEM = Kind("problem", ProblemFamily, _PROBLEMS, _PROBLEMS, as_problem)
+PROBLEM = Kind("problem", ProblemFamily, _PROBLEMS, {**_PROBLEMS, **_CONTEXTS}, as_problem)
+CONTEXT_PART = Kind("context", Family, _CONTEXTS, _CONTEXTS, _any)
 POLICY_PART = Kind("formula", Family, _PARTS, _POLICIES, _any)
 PROBLEM_PART = Kind("law", ProblemFamily, families(ProblemFamily), _PROBLEMS, _any)
-TAKEN = frozenset({"horizon", *FUNCTIONS, *_POLICIES, *_PROBLEMS})
+TAKEN = frozenset({"horizon", *FUNCTIONS, *_POLICIES, *_PROBLEMS, *_CONTEXTS})
 
 
 @dataclass(frozen=True)
@@ -104,8 +109,8 @@ def problems(key: str, value: Any, context: Context) -> Sweep:
     table = dict(_with_use(key, value, 'use = "Bernoulli"'))
     corruptions = _corruptions(inside(key, "corrupted"), table.pop("corrupted", None))
 
-    def made(parts: list[Any]) -> Problem | RandomProblem:
-        problem: Problem | RandomProblem = parts[0]
+    def made(parts: list[Any]) -> AnyProblem:
+        problem: AnyProblem = parts[0]
         for own, corruption in zip(corruptions, parts[1:], strict=True):
             with blamed(own):
                 problem = problem.corrupted(**corruption)
@@ -186,6 +191,10 @@ def _of_found(key: str, use: str, found: Any, given: dict[str, Any], kind: Kind,
         name = given.pop("family", None)
         family = _random_family(inside(key, "family"), name, context)
         return _called(key, family, functools.partial(RandomProblem, family), given, kind, context)
+    if found is LinearProblem:
+        return _called(key, LINEAR, LinearProblem, given, kind, context)
+    if found is Classification:
+        return Sweep.fixed(classification(key, given, context.folder))
     if isinstance(found, kind.family):
         return _called(key, found, found, given, kind, context).mapped(_accepted(key, use, kind))
     found = _instance(found)
@@ -231,9 +240,14 @@ def _called(
             besides = ("use", "grid", "zip", *(("corrupted", "known") if kind is PROBLEM else ()))
             raise unknown(own, name, value, "parameter", f"{family.name} has", names, besides)
 
-    per_arm = issubclass(family.kind, Problem)
+    def is_value(name: str, values: list[Any]) -> bool:
+        annotation = family.annotations.get(name)
+        if hasattr(annotation, "is_value"):
+            return bool(annotation.is_value(values))
+        return issubclass(family.kind, Problem) and _is_per_arm(values)
+
     read = functools.partial(_parameter, family=family, kind=kind, context=context)
-    sweep = rows(key, given, Entries(read, check, lambda name, values: per_arm and _is_per_arm(values)))
+    sweep = rows(key, given, Entries(read, check, is_value))
     for parameter in family.parameters:
         if parameter.default is parameter.empty and parameter.name not in names_in(given):
             raise ExperimentError(f"{inside(key, parameter.name)}: is missing; {family.name} has {', '.join(names)}")
@@ -260,6 +274,7 @@ def _is_per_arm(value: list[Any]) -> bool:
 def _parameter(key: str, name: str, value: Any, *, family: Family, kind: Kind, context: Context) -> Sweep:
     """One value of a parameter: a number, a text or a table, checked at once if it depends on nothing else."""
     part = PROBLEM_PART if issubclass(family.kind, Problem) else POLICY_PART
+    part = CONTEXT_PART if issubclass(family.kind, ContextProblem) else part
     with blamed(key):
         annotation = family.annotations.get(name)
     check = functools.partial(_checked, key, name, family, annotation)

@@ -191,6 +191,8 @@ def _shares(played: Sequence[Played]) -> Chart:
 
 def _arm_names(cell: CellRecord) -> list[str]:
     """The arms from the best to the worst; where replications draw their own problems, only these places are common."""
+    if "contexts" in cell.specification["problem"]:
+        return [f"arm {i}" for i in range(cell.arms)]
     if cell.means is None:
         return ["best arm", *(f"arm {i + 1} by mean" for i in range(1, cell.arms))]
     order = np.argsort(-np.array(cell.means), kind="stable")

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from rightarm.extras import polars_for
 from rightarm.files import Held, remove_leftovers, sync_folder, write_whole
 from rightarm.lab.experiment.cell import Cell
-from rightarm.problems import Problem
+from rightarm.problems import Problem, RandomProblem
 from rightarm.simulation.jobs import Job, Outcome, padded
 from rightarm.types import F64, I64
 
@@ -396,7 +396,7 @@ def _rows(cell: Cell, job: Job, outcome: Outcome) -> polars.DataFrame:
     pl = polars_for("a folder of results")
     replications = np.arange(job.first, job.first + job.replications)
     means = None
-    if not isinstance(cell.problem, Problem):
+    if isinstance(cell.problem, RandomProblem):
         means = [cell.problem.draw(cell.seed, int(replication)).means.tolist() for replication in replications]
     frame: polars.DataFrame = pl.DataFrame(
         [

@@ -16,7 +16,7 @@ from rightarm.formula import from_specification
 from rightarm.lab.results.folder import CellRecord, Results, Sample, empty
 from rightarm.problems.random import any_problem_from_specification
 from rightarm.scores.policy import Policy
-from rightarm.simulation.result import QUANTILES, SPARE, TITLES, best_of, final_regret, told
+from rightarm.simulation.result import QUANTILES, SPARE, TITLES, best_share, final_regret, told
 from rightarm.simulation.statistics import Curve, mean_and_error
 from rightarm.text import counted, short, table, wrapped
 from rightarm.types import F64, I64
@@ -115,6 +115,8 @@ class Loaded:
     def means(self, i: int) -> F64:
         """The mean reward of every arm in every replication of the i-th cell, replications × arms."""
         sample, fixed = self.sample(i), self.cells[i].means
+        if "contexts" in self.cells[i].specification["problem"]:
+            return np.full(sample.pulls.shape, np.nan)  # no arm has one mean
         if fixed is not None:
             return np.broadcast_to(np.array(fixed), sample.pulls.shape)
         return np.zeros(sample.pulls.shape) if sample.means is None else sample.means
@@ -149,8 +151,8 @@ class Loaded:
         row |= {"finished": done, "complete": done == cell.replications}
         if not done:
             return row | dict.fromkeys(STATISTICS)
-        best = (self.pulls(i) * best_of(self.means(i))).sum(axis=1).mean() / cell.horizon
-        return row | final_regret(self.regret(i)[:, -1]) | {"best_arm_share": float(best)}
+        best = best_share(self.pulls(i), self.means(i), cell.horizon)
+        return row | final_regret(self.regret(i)[:, -1]) | {"best_arm_share": best}
 
     def curves(self) -> polars.DataFrame:
         """Regret over the rounds: a row for each checkpoint of each cell of which something is there.
@@ -270,7 +272,7 @@ class CellResult:
 
     @functools.cached_property
     def problem(self) -> Any:
-        """The problem, or random problem; one of the user's own must be importable, and still be the same formula."""
+        """The problem, whatever kind it is; one of the user's own must be importable, and still be the same formula."""
         return any_problem_from_specification(self.record.specification["problem"])
 
     @property
