@@ -1,7 +1,7 @@
 """The oracle for problems with contexts: ridge regression by solving dense equations anew, one number at a time.
 
-Of rightarm only the Gaussian of a random word is used (``draws``); the random words, the order of a data set's rows, the
-standardisation and the regression are written from their definitions.
+Of rightarm only the Gaussian of a random word is used (``draws``); the random words, the order of a data set's rows,
+the standardisation and the regression are written from their definitions.
 """
 
 from __future__ import annotations

@@ -44,6 +44,13 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from rightarm.formula import Family
+from rightarm.problems.contexts import Context as Context
+from rightarm.problems.contexts import DataContext as DataContext
+from rightarm.problems.contexts import context as context
+from rightarm.problems.contextual import Classification as Classification
+from rightarm.problems.contextual import ContextProblem as ContextProblem
+from rightarm.problems.contextual import LinearProblem as LinearProblem
 from rightarm.problems.problem import Problem as Problem
 from rightarm.problems.problem import ProblemFamily as ProblemFamily
 from rightarm.problems.problem import problem as problem

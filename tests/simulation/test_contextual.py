@@ -18,7 +18,9 @@ from rightarm.simulation.contextual import ContextRun
 SEED, ROUNDS = 20170529, 150
 
 
-def arms_of(policy: ra.Policy, problem: ra.ContextProblem, rounds: int, replication: int = 0) -> tuple[list[int], float]:
+def arms_of(
+    policy: ra.Policy, problem: ra.ContextProblem, rounds: int, replication: int = 0
+) -> tuple[list[int], float]:
     """The arm of every round, read off the counts after each, and the regret."""
     run = ContextRun(policy, problem, np.array([rounds]))
     run.begin(SEED, replication)
@@ -60,9 +62,7 @@ def drifting(x, t, *, weights, since):  # type: ignore[no-untyped-def]
 
 LINEAR = ra.LinearProblem(theta(4, 3), noise=0.3, offset=[0.5, 0.0, -0.25, 0.1])
 CLICKS = ra.ContextProblem(visitor, interest, base=[0.2, 0.3, 0.25], phone=[0.3, 0.0, 0.1], reward=click)
-DRIFT = ra.ContextProblem(
-    correlated(3, share=0.25), drifting, weights=theta(3, 3), since=[50.0, 60.0, 40.0], noise=0.1
-)
+DRIFT = ra.ContextProblem(correlated(3, share=0.25), drifting, weights=theta(3, 3), since=[50.0, 60.0, 40.0], noise=0.1)
 SPHERE = ra.LinearProblem(theta(3, 4), context=ra.SphereContext(4, radius=2.0), noise=0.2)
 RANDOM = np.random.default_rng(7)
 DATA = ra.Classification(RANDOM.normal(size=(40, 3)).round(2), RANDOM.choice(["cat", "dog", "eel"], 40))
@@ -75,7 +75,7 @@ def ucb(C: float) -> Score:
 
 
 def bge(C: float) -> Score:
-    return lambda t, n, mean, z, arms: mean + C / math.sqrt(n) * (np.euler_gamma + z)
+    return lambda t, n, mean, z, arms: mean + C / math.sqrt(n) * (float(np.euler_gamma) + z)
 
 
 def thompson(sigma: float) -> Score:
@@ -88,8 +88,8 @@ def maillard(sigma: float) -> Score:
 
 def scaled(t: float, n: float, mean: float, z: float, arms: Arms) -> float:
     spread = max(v * each / (each + 2) for v, each in zip(arms.variances, arms.pulls, strict=True))
-    sigma = math.sqrt(spread + ((max(arms.means) - min(arms.means)) / 2) ** 2 / n)
-    return mean + sigma / (2 * len(arms.means) ** (1 / 6) * math.sqrt(n)) * z
+    sigma: float = math.sqrt(spread + ((max(arms.means) - min(arms.means)) / 2) ** 2 / n)
+    return float(mean + sigma / (2 * len(arms.means) ** (1 / 6) * math.sqrt(n)) * z)
 
 
 def greedy(t: float, n: float, mean: float, z: float, arms: Arms) -> float:

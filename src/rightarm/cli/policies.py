@@ -52,10 +52,12 @@ def _list(kind: str, known: dict[str, Any], name: str | None) -> None:
         typer.echo("\n\n".join(map(_indented, paragraphs)) + "\n")
 
 
-def _parameters(kind: type) -> str:
+def _parameters(kind: Any) -> str:
     """The parameters of a problem that is no family, without their types."""
     given = inspect.signature(kind).parameters.values()
-    return f"({', '.join('...' if each.kind is each.VAR_KEYWORD else each.name for each in given if each.kind is not each.VAR_POSITIONAL)})"
+    listed = [each.name for each in given if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
+    more = ["..."] if any(each.kind is each.VAR_KEYWORD for each in given) else []
+    return f"({', '.join([*listed, *more])})"
 
 
 def _indented(paragraph: str) -> str:

@@ -109,11 +109,11 @@ def read_wide(private: F64, shared: F64, factor: F64, common: F64, count: int, p
                 rest[row, k] = 0.0
         forward(rest, factor, common, first, own, joint, tiny, size + 2 * block)
     for block in range(blocks):
-        row, first = np.uint64(size + 2 * block), np.uint64(block * WIDTH)
+        result, arm = np.uint64(size + 2 * block), np.uint64(block * WIDTH)  # unsigned: negative ones cost a test
         for k in range(min(WIDTH, count - block * WIDTH)):
-            w, known = rest[row, k], rest[row, k] < np.inf
-            pulls[first + np.uint64(k)] = rounded(min(1.0 / w, MOST)) if known else 0.0
-            mean[first + np.uint64(k)] = rounded(rest[row + np.uint64(1), k]) if known else 0.0
+            w, known = rest[result, k], rest[result, k] < np.inf
+            pulls[arm + np.uint64(k)] = rounded(min(1.0 / w, MOST)) if known else 0.0
+            mean[arm + np.uint64(k)] = rounded(rest[result + np.uint64(1), k]) if known else 0.0
 
 
 @jit

@@ -153,7 +153,8 @@ def _build_uncounted() -> Any:
 
     def stripped(context: Any, builder: Any, kind: Any, value: Any) -> Any:
         if isinstance(kind, numba_types.BaseTuple):
-            items = [stripped(context, builder, each, builder.extract_value(value, i)) for i, each in enumerate(kind)]
+            kinds: list[Any] = list(kind)  # type: ignore[call-overload]
+            items = [stripped(context, builder, each, builder.extract_value(value, i)) for i, each in enumerate(kinds)]
             return context.make_tuple(builder, kind, items)
         if not isinstance(kind, numba_types.Array):
             return value
@@ -228,7 +229,7 @@ def _for_numbers(ours: Any, theirs: Any) -> Callable[..., Any]:
 _made: dict[str, Any] = {}
 
 
-def pointer(subject: str, template: Callable[..., None], signature: str, **names: Any) -> Any:
+def pointer(subject: str, template: Callable[..., Any], signature: str, **names: Any) -> Any:
     """Compile ``template``, with ``names`` in place of its globals, to a C function that others reach by its address.
 
     ``subject`` is what an error speaks of.

@@ -9,12 +9,12 @@ from numpy.typing import ArrayLike
 
 from rightarm import theory
 from rightarm.problems import Bernoulli, Gaussian, Problem
-from rightarm.problems.random import RandomProblem
+from rightarm.problems.random import AnyProblem
 
 Bound = Callable[[ArrayLike], Any]
 
 
-def lai_robbins(problem: Problem | RandomProblem) -> Bound | None:
+def lai_robbins(problem: AnyProblem) -> Bound | None:
     """The Lai–Robbins lower bound for ``problem`` as a function of the horizon, where it is known."""
     if not isinstance(problem, Problem):
         return None

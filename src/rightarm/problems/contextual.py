@@ -74,6 +74,7 @@ class ContextProblem(Formula):
     WORD: ClassVar[str] = "mean"
     corruptions: tuple[Corruption, ...] = ()
     arms: int
+    context: Any  # a `Context` or a `DataContext`
     reward: Reward
     given: dict[str, Any]
 
@@ -144,7 +145,7 @@ class ContextProblem(Formula):
         return {n: np.array(v[arm]) if isinstance(v[arm], tuple) else v[arm] for n, v in self.values.items()}
 
     def stays_within(self, low: float, high: float) -> bool:
-        """Whether it is known that no reward is below ``low`` or above ``high``; of a formula of one's own it is not."""
+        """Whether it is known that no reward is below ``low`` or above ``high``; of one's own formula it is not."""
         return False
 
     def corrupted(self, *arguments: Any, **keywords: Any) -> NoReturn:
@@ -223,12 +224,12 @@ class LinearProblem(ContextProblem):
         width = len(rows[0])
         law = Context.accept("context", GaussianContext(width) if context is None else context)
         if law.columns != width:
-            raise ValueError(f"theta must have {law.columns} coefficients for each arm, one for each column, got {width}")
+            raise ValueError(
+                f"theta must have {law.columns} coefficients for each arm, one for each column, got {width}"
+            )
         numbers = per_arm("offset", offset)
         more = {} if numbers == (0.0,) else {"offset": offset}
-        self._set(
-            {"context": law, "mean": linear, "theta": rows, "offset": numbers, "noise": noise, "arms": len(rows)}
-        )
+        self._set({"context": law, "mean": linear, "theta": rows, "offset": numbers, "noise": noise, "arms": len(rows)})
         self.__dict__["given"] = {"theta": rows, "context": law, "noise": self.reward.values["noise"][0], **more}
 
     def _title(self) -> str:
@@ -252,6 +253,8 @@ class Classification(ContextProblem):
     <Classification: 3 rows, 2 columns, classes cat, dog>
     """
 
+    classes: tuple[Any, ...]
+
     def __init__(self, X: ArrayLike, y: Sequence[Any] | ArrayLike) -> None:
         listed = list(np.asarray(y).tolist())
         if len(listed) != len(np.asarray(X)):
@@ -265,7 +268,7 @@ class Classification(ContextProblem):
         places = {name: place for place, name in enumerate(classes)}
         law = DataContext(X, [places[name] for name in listed])
         self._set({"context": law, "mean": right, "noise": 0.0, "arms": len(classes)})
-        self.__dict__.update(classes=tuple(classes), given={"X": law.data.tolist(), "y": listed})
+        self.__dict__.update(classes=tuple(classes), given={"y": listed})
 
     def stays_within(self, low: float, high: float) -> bool:
         return low <= 0 and high >= 1

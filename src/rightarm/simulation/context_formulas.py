@@ -109,9 +109,7 @@ def compiled_problem(problem: ContextProblem) -> Compiled:
     context, context_numbers = _compiled_context(problem.context)
     return Compiled(
         context,
-        pointer(subject, linear_means, MEANS)
-        if is_linear
-        else pointer(subject, all_means, MEANS, mean_of_arm=mean),
+        pointer(subject, linear_means, MEANS) if is_linear else pointer(subject, all_means, MEANS, mean_of_arm=mean),
         pointer(f"the reward of {problem.family.name}", one_reward, REWARD, reward_of_arm=reward),
         context_numbers,
         np.array([*rows, *more], dtype=float).reshape(-1, problem.arms),

@@ -197,7 +197,8 @@ def next_row(order: I64, place: I64, state: U32) -> int:
             order[i], order[j] = order[j], order[i]
         place[0] = 0
     place[0] += 1
-    return order[place[0] - 1]
+    row: int = order[place[0] - 1]
+    return row
 
 
 @jit
@@ -267,9 +268,7 @@ def complete(t: float, arms: float, formulas: Formulas, uses: Uses, seen: Seen, 
     for k in range(memory.shape[2] if uses.varies else 0):
         memory[uses.kept, 0, k] = seen.variance_column[k, 0]
     if uses.kept:
-        formulas.keep(
-            t, arms, seen.pulls_of_arms, seen.mean_of_arms, zeros, zeros, memory, formulas.numbers, learned
-        )
+        formulas.keep(t, arms, seen.pulls_of_arms, seen.mean_of_arms, zeros, zeros, memory, formulas.numbers, learned)
         for column in range(uses.kept):
             for k in range(memory.shape[2]):
                 memory[column, 0, k] = learned[column, k]
@@ -348,7 +347,7 @@ def pulled_arm(
         seen.bottom,
     )
     if uses.must_pull:
-        first = goes_first(seen.pulls_of_arms, seen.last)
+        first: int = goes_first(seen.pulls_of_arms, seen.last)
         if first >= 0:
             return first
     arms, now = f64(scores.shape[1]), seen.counting[0] + 1.0  # the round that formulas see
@@ -356,7 +355,7 @@ def pulled_arm(
     for k in range(scores.shape[1] if uses.noisy else 0):
         choice.z[0, k] = luck.z[r, k]
     formulas.score(now, arms, pulls, mean, choice.z, best, worst, memory, top, bottom, numbers, scores)
-    arm = choose(scores, ties)
+    arm: int = choose(scores, ties)
     if arm < 0:
         note(t, failed, SCORE_FAILED)
         return 0

@@ -74,9 +74,7 @@ def play_job(job: Job, stop: threading.Event, on_rounds: Callable[[int], None]) 
     return Outcome(run.regret[:, kept].T.copy(), run.known.pulls[:, kept].T.astype(np.int64), outside)
 
 
-def _one_after_another(
-    job: Job, run: ContextRun, stop: threading.Event, on_rounds: Callable[[int], None]
-) -> Outcome:
+def _one_after_another(job: Job, run: ContextRun, stop: threading.Event, on_rounds: Callable[[int], None]) -> Outcome:
     """The replications of a job whose problem has contexts."""
     end, regret, pulls, outside = job.checkpoints[-1], [], [], 0
     for replication in range(job.first, job.first + job.replications):

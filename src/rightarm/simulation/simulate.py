@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rightarm.formula import check_count
-from rightarm.problems import Problem
 from rightarm.problems.contextual import ContextProblem
 from rightarm.problems.random import AnyProblem, RandomProblem
 from rightarm.scores.inputs import check_memory, check_statistics, check_variances

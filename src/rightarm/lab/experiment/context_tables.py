@@ -52,7 +52,9 @@ def classification(key: str, given: Mapping[str, Any], folder: Path | None) -> C
     for name in (FILE, LABEL):
         if not isinstance(given.get(name), str):
             got = f"got {shown(given[name])}" if name in given else "it is missing"
-            raise ExperimentError(f'{inside(key, name)}: must be text, as in file = "iris.csv", label = "species"; {got}')
+            raise ExperimentError(
+                f'{inside(key, name)}: must be text, as in file = "iris.csv", label = "species"; {got}'
+            )
     with blamed(inside(key, FILE)):
         frame = _read((folder or Path()) / given[FILE])
     if given[LABEL] not in frame.columns:

@@ -101,7 +101,10 @@ def contexts() -> dict[str, Any]:
 
 def problem_kinds() -> dict[str, Any]:
     """All that makes problems, by name; what takes more than a value for each arm has no family."""
-    return {**families(ProblemFamily), **{kind.__name__: kind for kind in (RandomProblem, LinearProblem, Classification)}}
+    return {
+        **families(ProblemFamily),
+        **{kind.__name__: kind for kind in (RandomProblem, LinearProblem, Classification)},
+    }
 
 
 # Policies and problems.

@@ -151,9 +151,9 @@ def _smallest_gap(problem: Problem) -> float:
 
 DERIVED: dict[str, Callable[[Any], float]] = {
     "arms": lambda problem: problem.arms,
-    "columns": lambda problem: problem.columns,
     "gap": _smallest_gap,
     "V": lambda problem: float(problem.second_moments.max()),
+    "columns": lambda problem: problem.columns,
 }
 """What a policy's expressions may mention of its problem."""
 

@@ -241,7 +241,7 @@ def _called(
             raise unknown(own, name, value, "parameter", f"{family.name} has", names, besides)
 
     def is_value(name: str, values: list[Any]) -> bool:
-        annotation = family.annotations.get(name)
+        annotation: Any = family.annotations.get(name)
         if hasattr(annotation, "is_value"):
             return bool(annotation.is_value(values))
         return issubclass(family.kind, Problem) and _is_per_arm(values)
