@@ -208,10 +208,11 @@ class Design(NamedTuple):
 
 
 @jit
-def make_rows(x: F64, arms: F64, private: I64, shared: I64, crossed: int, own: F64, joint: F64) -> None:
+def make_rows(x: F64, private: I64, shared: I64, arm: int, crossed: int, own: F64, joint: F64) -> None:
     """The rows of all arms in a context: ``own`` gets private columns, ``joint`` shared ones, a column for each arm.
 
-    ``x`` is the standardised context; ``arms`` has a row for each feature of arms and a column for each arm.
+    ``x`` is the standardised context. The features of arms are in their ``arm`` rows of ``joint`` already, behind those
+    of the context.
     """
     for j in range(private.size):
         own[j] = 1.0 if private[j] < 0 else x[private[j]]
@@ -219,15 +220,11 @@ def make_rows(x: F64, arms: F64, private: I64, shared: I64, crossed: int, own: F
         value = 1.0 if shared[j] < 0 else x[shared[j]]
         for k in range(joint.shape[1]):
             joint[j, k] = value
-    place = shared.size
-    for a in range(arms.shape[0]):
-        for k in range(joint.shape[1]):
-            joint[place + a, k] = arms[a, k]
-    place += arms.shape[0]
-    for i in range(crossed):
-        for a in range(arms.shape[0]):
+    place = shared.size + arm
+    for i in range(crossed if arm else 0):
+        for a in range(arm):
             for k in range(joint.shape[1]):
-                joint[place, k] = x[i] * arms[a, k]
+                joint[place, k] = x[i] * joint[shared.size + a, k]
             place += 1
 
 
@@ -237,9 +234,9 @@ def see_context(
     measured: I64,
     indicator: I64,
     moments: F64,
-    arms: F64,
     private: I64,
     shared: I64,
+    arm: int,
     crossed: int,
     own: F64,
     joint: F64,
@@ -248,20 +245,43 @@ def see_context(
     z = np.empty(x.size)
     standardised(x, measured, indicator, moments, z)
     take(x, measured, indicator, moments)
-    make_rows(z, arms, private, shared, crossed, own, joint)
+    make_rows(z, private, shared, arm, crossed, own, joint)
 
 
 @jit
 def see_arms(given: F64, members: I64, measured: I64, indicator: I64, moments: F64, out: F64) -> None:
-    """The standardised features of some arms, a row of ``given`` each, into their columns of ``out``."""
-    for i in range(members.size):
-        take(given[i], measured, indicator, moments)
-    for i in range(members.size):
-        for a in range(given.shape[1]):
+    """The standardised features of some arms, a row of ``given`` each, into their columns of ``out``.
+
+    ``moments`` become those with all of them, by which each is standardised: mean and squares of the new ones, merged
+    with what there was (Chan, Golub and LeVeque 1979).
+    """
+    for a in range(given.shape[1]):
+        for i in range(members.size):
             out[a, members[i]] = given[i, a]
     for j in range(measured.size):
-        a, mean = measured[j], moments[MEAN, j]
-        deviation = math.sqrt(moments[SQUARES, j] / max(moments[COUNT, j], 1.0))
+        a, n, total, squares = measured[j], 0.0, 0.0, 0.0
         for i in range(members.size):
-            unknown = deviation <= ROUNDING * abs(mean) or is_missing(given[i], indicator[j])
-            out[a, members[i]] = 0.0 if unknown else (given[i, a] - mean) / deviation
+            if not is_missing(given[i], indicator[j]):
+                n += 1.0
+                total += given[i, a]
+        mean = total / max(n, 1.0)
+        for i in range(members.size):
+            if not is_missing(given[i], indicator[j]):
+                squares += (given[i, a] - mean) ** 2
+        merge(moments, j, n, mean, squares)
+        centre, deviation = moments[MEAN, j], math.sqrt(moments[SQUARES, j] / max(moments[COUNT, j], 1.0))
+        inverse = 0.0 if deviation <= ROUNDING * abs(centre) else 1.0 / deviation
+        for i in range(members.size):
+            missing = is_missing(given[i], indicator[j])
+            out[a, members[i]] = 0.0 if missing else (given[i, a] - centre) * inverse
+
+
+@jit
+def merge(moments: F64, j: int, n: float, mean: float, squares: float) -> None:
+    """Count n values of a column, with their mean and Σ (x − mean)², in its moments."""
+    before = moments[COUNT, j]
+    if n > 0.0:
+        difference, share = mean - moments[MEAN, j], n / (before + n)
+        moments[COUNT, j] = before + n
+        moments[MEAN, j] += difference * share
+        moments[SQUARES, j] += squares + difference * difference * before * share
