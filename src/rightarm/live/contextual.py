@@ -186,9 +186,9 @@ class ContextArms(Arms):
     # Taking back.
 
     def image(self, arm: int | None, rewards: int = 1) -> tuple[Any, ...]:
-        rows = slice(None) if arm is None or self.fading < 1.0 else arm
-        if self.design.joint:  # the residuals of all arms are summed at the first
-            rows = slice(None) if rows == slice(None) else [0, rows]
+        rows: Any = slice(None) if arm is None or self.fading < 1.0 else arm
+        if self.design.joint and rows is arm:  # the residuals of all arms are summed at the first
+            rows = [0, arm]
         model = self.factor[:, rows].copy(), self.common.copy(), self.kept[rows].copy()
         return rows, model, self.told, self.total, self.moments
 
