@@ -59,8 +59,7 @@ def lines() -> list[list[object]]:
         for _ in range(TIMES):
             ours = min(ours, disjoint(arms, size, rounds))
             for name in peers:
-                folder = CACHE / "contextual-peers"
-                theirs[name] = min(theirs[name], contextual.run(name, arms, size, max(200, rounds // 4), folder))
+                theirs[name] = min(theirs[name], contextual.run(name, arms, size, max(200, rounds // 4), CACHE))
         head = [f"{arms:,}", size, f"{ours:,.1f}"]
         for name, target in peers.items():
             found.append([*head, f"{TITLES[name]}: {theirs[name]:,.0f}", f"{theirs[name] / ours:.1f}", f"≥ {target}"])
