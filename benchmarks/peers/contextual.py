@@ -25,7 +25,7 @@ OBP = [
     "matplotlib==3.11.2",
     "seaborn==0.13.2",
 ]
-OBP += ["mypy_extensions", "pyyaml", "tqdm"]
+OBP += ["seaborn==0.13.2", "mypy_extensions", "pyyaml", "tqdm"]
 PYTORCH = ["torch", *(f"torch.{part}" for part in ("nn", "nn.functional", "optim", "utils", "utils.data"))]
 
 
@@ -78,7 +78,7 @@ def river(arms: int, size: int, rounds: int) -> float:
     return timed(
         rows,
         lambda row: policy.pull(names, context=row),
-        lambda arm, row, reward: policy.update(arm, reward, context=row),
+        lambda arm, row, reward: policy.update(arm, row, reward),
     )
 
 

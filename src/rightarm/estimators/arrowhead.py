@@ -31,6 +31,7 @@ from rightarm.formula.compile import fma, jit
 from rightarm.types import F64
 
 BLOCK = 64  # arms that are looked at together: their rows stay in the first-level cache
+VECTOR = 8  # arms side by side in the widest registers
 SINGULAR = 1e-12  # share of a row's largest number that may be rounding, where a column has no ridge and no data yet
 MOST = 2.0**60  # pulls of a row that is nothing but zeros, about which everything is known
 RESIDUALS, COUNTING = -2, -1  # rows of ``factor``
@@ -67,15 +68,17 @@ def read(private: F64, shared: F64, factor: F64, common: F64, count: int, pulls:
     """What formulas see of the first ``count`` arms: row · θ̂, and 1 / (rowᵀ A⁻¹ row).
 
     ``private`` are the private columns, the same for all arms; ``shared`` has a row for each shared column and a
-    column for each arm. Where nothing is known of a direction and there is no ridge, the pulls are 0.
+    column for each arm. Where nothing is known of a direction and there is no ridge, the pulls are 0. Arms beyond
+    ``count`` for which there is room are looked at with the others, up to a whole number of vectors.
     """
     own, joint = private.size, shared.shape[0]
     rest, v, m, w = np.empty((own + joint, BLOCK)), np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
     largest = 0.0
     for j in range(own):
         largest = max(largest, abs(private[j]))
-    for start in range(0, count, BLOCK):
-        n = min(BLOCK, count - start)
+    room = min((count + VECTOR - 1) // VECTOR * VECTOR, pulls.size)
+    for start in range(0, room, BLOCK):
+        n = min(BLOCK, room - start)
         tiny = SINGULAR * largest
         for k in range(n):
             m[k], w[k] = 0.0, 0.0

@@ -86,7 +86,7 @@ class ContextArms(Arms):
         self.measured, self.indicator = _measured(features, self.estimator.standardise)
         self.arm_measured, self.arm_indicator = _measured(arms, self.estimator.standardise)
         self.moments: tuple[F64, F64] = np.zeros((3, self.measured.size)), np.zeros((3, self.arm_measured.size))
-        self.limits = policy.rewards
+        self.limits, self.varies = policy.rewards, policy.asks_variance
 
     def add(self) -> None:
         super().add()
@@ -124,11 +124,9 @@ class ContextArms(Arms):
 
     def _seen(self, x: F64, arms: F64 | None, members: I64, moments: tuple[F64, F64]) -> Seen:
         design, after, arms_after = self.design, moments[0].copy(), moments[1]
-        own, joint = np.empty(design.own), np.empty((design.joint, self.count))
+        own, joint = np.empty(design.own), np.zeros((design.joint, self.table.shape[1]))
         if arms is not None:
             arms_after, first = moments[1].copy(), design.shared.size
-            if members.size < self.count:
-                joint[:] = 0.0
             out = joint[first : first + design.arm]
             see_arms(arms, members, self.arm_measured, self.arm_indicator, arms_after, out)
         see_context(x, self.measured, self.indicator, after, *design[:4], own, joint)
@@ -210,11 +208,11 @@ class ContextArms(Arms):
         """Have the table show what formulas see of every arm in this context."""
         if not isinstance(seen, Seen):
             raise ValueError(f"context must be given: {self.policy!r} decides by it")
-        pulls, mean = self.table[PULLS], self.table[MEAN]
-        arrowhead.read(seen.own, seen.joint, self.factor, self.common, self.count, pulls, mean)
+        table = self.table
+        arrowhead.read(seen.own, seen.joint, self.factor, self.common, self.count, table[PULLS], table[MEAN])
         if self.limits is not None:  # predictions may leave the range of rewards, for which the formula is
-            np.clip(mean, *self.limits, out=mean)
-        if self.policy.asks_variance:
+            np.clip(table[MEAN], *self.limits, out=table[MEAN])
+        if self.varies:
             arrowhead.variances(self.factor, self.design.joint, self.count, self.table[VARIANCE])
 
     def shown(self) -> tuple[F64, F64]:
