@@ -11,8 +11,8 @@ import numpy as np
 from rightarm.contexts import Features
 from rightarm.estimators import Linear, arrowhead
 from rightarm.estimators.compiled import MEAN, PULLS, VARIANCE
-from rightarm.estimators.linear import see_arms, see_context
-from rightarm.estimators.statistics import COUNT, LOST, SPREAD, SUM, correct_reward, count_reward
+from rightarm.estimators.linear import learn_counted, see_arms, see_context
+from rightarm.estimators.statistics import COUNT, LOST, SPREAD, SUM, correct_reward
 from rightarm.formula import check_count, check_number
 from rightarm.live.arms import MOST, Arms, check_sizes
 from rightarm.scores.policy import Policy
@@ -167,8 +167,7 @@ class ContextArms(Arms):
         own, fading = self.design.own, self.fading
         if fading < 1.0:
             arrowhead.fade(self.factor, self.common, self.count, own, fading, *self.ridges)
-        arrowhead.learn(np.frombuffer(context.row), reward, arm, own, self.factor, self.common)
-        count_reward(self.kept, arm, 0, reward)
+        learn_counted(np.frombuffer(context.row), reward, arm, own, self.factor, self.common, self.kept)
         self.told += 1
         self.total = self.total * fading + 1
 
@@ -187,7 +186,8 @@ class ContextArms(Arms):
         rows: Any = slice(None) if arm is None or self.fading < 1.0 else arm
         if self.design.joint and rows is arm:  # the residuals of all arms are summed at the first
             rows = [0, arm]
-        model = self.factor[:, rows].copy(), self.common.copy(), self.kept[rows].copy()
+        common = self.common.copy() if self.design.joint else self.common  # which is empty then
+        model = self.factor[:, rows].copy(), common, self.kept[rows].copy()
         return rows, model, self.told, self.total, self.moments
 
     def put_back(self, image: tuple[Any, ...]) -> None:
