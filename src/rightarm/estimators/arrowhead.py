@@ -27,15 +27,13 @@ import math
 
 import numpy as np
 
-from rightarm.formula.compile import fma, jit, uncounted
+from rightarm.estimators.forward import MOST as MOST
+from rightarm.estimators.forward import VECTOR, forward
+from rightarm.formula.compile import fma, jit
 from rightarm.types import F64
 
-BLOCK = 64  # arms that are looked at together: their rows stay in the first-level cache
-VECTOR = 8  # arms side by side in the widest registers
 SINGULAR = 1e-12  # share of a row's largest number that may be rounding, where a column has no ridge and no data yet
-MOST = 2.0**60  # pulls of a row that is nothing but zeros, about which everything is known
 RESIDUALS, COUNTING = -2, -1  # rows of ``factor``
-SPLIT = 2.0**13 + 1.0  # leaves 40 of the 53 bits of a number: equal histories must tie however they were rounded
 
 
 def sizes(private: int, shared: int) -> tuple[int, int]:
@@ -57,93 +55,58 @@ def begin(factor: F64, arm: int, private: int, shared: int, ridge: float) -> Non
 
 
 @jit
-def rounded(x: float) -> float:
-    """A number to 40 bits."""
-    large = SPLIT * x
-    return large - (large - x)
-
-
-@jit
 def read(private: F64, shared: F64, factor: F64, common: F64, count: int, pulls: F64, mean: F64) -> None:
     """What formulas see of the first ``count`` arms: row · θ̂, and 1 / (rowᵀ A⁻¹ row).
 
     ``private`` are the private columns, the same for all arms; ``shared`` has a row for each shared column and a
-    column for each arm. Where nothing is known of a direction and there is no ridge, the pulls are 0. Arms beyond
-    ``count`` for which there is room are looked at with the others, up to a whole number of vectors.
+    column for each arm. Where nothing is known of a direction and there is no ridge, the pulls are 0.
     """
-    work = np.empty((private.size + shared.shape[0], BLOCK))
-    read_blocks(private, shared, factor, common, count, pulls, mean, work)
+    room, rest = (count + VECTOR - 1) // VECTOR * VECTOR, np.empty((private.size + shared.shape[0] + 2, VECTOR))
+    if factor.shape[1] < room:
+        read_vectors(private, shared, widened(factor, room), common, count, pulls, mean, rest)
+    else:
+        read_vectors(private, shared, factor, common, count, pulls, mean, rest)
 
 
 @jit
-def read_blocks(
-    private: F64, shared: F64, factor: F64, common: F64, count: int, pulls: F64, mean: F64, work: F64
+def widened(factor: F64, room: int) -> F64:
+    """The factor with room for more arms."""
+    wide = np.zeros((factor.shape[0], room))
+    for i in range(factor.shape[0]):
+        for k in range(factor.shape[1]):
+            wide[i, k] = factor[i, k]
+    return wide
+
+
+@jit
+def read_vectors(
+    private: F64, shared: F64, factor: F64, common: F64, count: int, pulls: F64, mean: F64, rest: F64
 ) -> None:
-    """Some arms after the other for `read`, whose arrays live as long as this runs: references need not be counted."""
-    own, joint, blocks, rest = private.size, shared.shape[0], uncounted(factor), uncounted(work)
-    v, m, w = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
-    largest = 0.0
+    """The same where the factor has room for a whole number of vectors of arms.
+
+    ``rest`` is scratch memory: what is left of a vector's rows, a row for each column, then two rows of results.
+    """
+    own, joint, largest = private.size, shared.shape[0], 0.0
     for j in range(own):
         largest = max(largest, abs(private[j]))
-    room = min((count + VECTOR - 1) // VECTOR * VECTOR, pulls.size)
-    for start in range(0, room, BLOCK):
-        n = min(BLOCK, room - start)
-        tiny = SINGULAR * largest
-        for k in range(n):
-            m[k], w[k] = 0.0, 0.0
+    for first in range(0, count, VECTOR):
+        n, tiny = min(VECTOR, count - first), SINGULAR * largest
         for j in range(own):
-            for k in range(n):
+            for k in range(VECTOR):
                 rest[j, k] = private[j]
         for s in range(joint):
+            row = np.uint64(own + s)  # unsigned: an index that may be negative costs a test
             for k in range(n):
-                rest[own + s, k] = shared[s, start + k]
-                tiny = max(tiny, SINGULAR * abs(shared[s, start + k]))
-        place = 0
-        for j in range(own):
-            solve(rest[j], blocks[place, start : start + n], tiny, v, w)
-            width = own - j + joint
-            for i in range(1, width):
-                eliminate(blocks[place + 1 + i, start : start + n], v, rest[j + i])
-            gather(blocks[place + 1 + width, start : start + n], v, m)
-            place += width + 2
-        for j in range(joint):
-            inverse, row = common[j, 0], rest[own + j]
-            for k in range(n):
-                v[k] = row[k] * inverse
-                unknown = (inverse == 0.0) & (abs(row[k]) > tiny)
-                w[k] += np.inf if unknown else v[k] * v[k]
-                m[k] = fma(common[j, joint + 1], v[k], m[k])
-            for i in range(j + 1, joint):
-                entry = common[j, 1 + i]
-                for k in range(n):
-                    rest[own + i, k] = fma(-entry, v[k], rest[own + i, k])
+                entry = shared[s, np.uint64(first + k)]
+                rest[row, k] = entry
+                tiny = max(tiny, SINGULAR * abs(entry))
+            for k in range(n, VECTOR):
+                rest[row, k] = 0.0
+        forward(rest, factor, common, first, own, joint, tiny)
+        row = np.uint64(own + joint)
         for k in range(n):
-            known = w[k] < np.inf
-            pulls[start + k] = rounded(min(1.0 / w[k], MOST)) if known else 0.0
-            mean[start + k] = rounded(m[k]) if known else 0.0
-
-
-@jit
-def eliminate(entries: F64, v: F64, rest: F64) -> None:
-    """Take what one entry of v explains off another column of some arms' rows."""
-    for k in range(entries.size):
-        rest[k] = fma(-entries[k], v[k], rest[k])
-
-
-@jit
-def gather(entries: F64, v: F64, sums: F64) -> None:
-    """Add entries · v to the sums of some arms."""
-    for k in range(entries.size):
-        sums[k] = fma(entries[k], v[k], sums[k])
-
-
-@jit
-def solve(rest: F64, inverse: F64, tiny: float, v: F64, w: F64) -> None:
-    """One entry of v = R⁻ᵀ row for some arms, and its square added to their v · v."""
-    for k in range(inverse.size):
-        v[k] = rest[k] * inverse[k]
-        unknown = (inverse[k] == 0.0) & (abs(rest[k]) > tiny)
-        w[k] += np.inf if unknown else v[k] * v[k]
+            pulls[np.uint64(first + k)] = rest[row, k]
+            mean[np.uint64(first + k)] = rest[row + np.uint64(1), k]
 
 
 @jit
@@ -185,7 +148,13 @@ def learn(row: F64, reward: float, arm: int, private: int, factor: F64, common: 
     for j in range(row.size):
         work[j] = row[j]
     work[row.size] = reward
-    factor[RESIDUALS, 0 if common.shape[0] else arm] += take(work, arm, private, factor, common)
+    take_counted(work, arm, private, factor, common)
+
+
+@jit
+def take_counted(row: F64, arm: int, private: int, factor: F64, common: F64) -> None:
+    """`take`, with its residual and the reward counted."""
+    factor[RESIDUALS, 0 if common.shape[0] else arm] += take(row, arm, private, factor, common)
     factor[COUNTING, arm] += 1.0
 
 

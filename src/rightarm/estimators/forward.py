@@ -10,7 +10,9 @@ from typing import Any
 
 from rightarm.formula.compile import MachineOperation
 
-WIDTH = 8  # arms that are looked at together
+VECTOR = 8  # arms side by side in the widest registers
+MOST = 2.0**60  # pulls of a row that is nothing but zeros, about which everything is known
+SPLIT = 2.0**13 + 1.0  # leaves 40 of the 53 bits of a number: equal histories must tie however they were rounded
 
 
 class Vectors:
@@ -20,17 +22,17 @@ class Vectors:
         from llvmlite import ir
 
         self.ir, self.builder = ir, builder
-        self.kind, self.whole = ir.VectorType(ir.DoubleType(), WIDTH), ir.IntType(64)
+        self.kind, self.whole = ir.VectorType(ir.DoubleType(), VECTOR), ir.IntType(64)
 
     def constant(self, value: float) -> Any:
         """The same number for all."""
-        return self.ir.Constant(self.kind, [value] * WIDTH)
+        return self.ir.Constant(self.kind, [value] * VECTOR)
 
     def same(self, value: Any) -> Any:
         """The same computed number for all."""
         first = self.builder.insert_element(self.constant(0.0), value, self.ir.Constant(self.ir.IntType(32), 0))
         return self.builder.shuffle_vector(
-            first, self.constant(0.0), self.ir.Constant(self.ir.VectorType(self.ir.IntType(32), WIDTH), [0] * WIDTH)
+            first, self.constant(0.0), self.ir.Constant(self.ir.VectorType(self.ir.IntType(32), VECTOR), [0] * VECTOR)
         )
 
     def _address(self, data: Any, place: Any) -> Any:
@@ -48,7 +50,7 @@ class Vectors:
 
     def call(self, name: str, *arguments: Any) -> Any:
         """An operation of LLVM on such vectors."""
-        full, module = f"llvm.{name}.v{WIDTH}f64", self.builder.module
+        full, module = f"llvm.{name}.v{VECTOR}f64", self.builder.module
         known = module.globals.get(full)
         kind = self.ir.FunctionType(self.kind, [self.kind] * len(arguments))
         return self.builder.call(known if known is not None else self.ir.Function(module, kind, full), arguments)
@@ -70,33 +72,39 @@ def _build() -> Any:
             context.make_array(kind)(context, builder, value)
             for kind, value in zip(signature.args[:3], arguments[:3], strict=True)
         )
-        first, own, joint, limit, result = arguments[3:]
+        first, own, joint, limit = arguments[3:]
         vectors = Vectors(builder)
         load, number, add, mul = vectors.load, vectors.number, builder.add, builder.mul
         room = cgutils.unpack_tuple(builder, factor.shape, 2)[1]
         width = cgutils.unpack_tuple(builder, common.shape, 2)[1]
         tiny, zero, one = vectors.same(limit), vectors.constant(0.0), number(1)
+        infinite = vectors.constant(float("inf"))
         squares = cgutils.alloca_once_value(builder, zero)
         product = cgutils.alloca_once_value(builder, zero)
         place = cgutils.alloca_once_value(builder, number(0))
 
-        def of_row(row: Any) -> Any:
-            return mul(row, number(WIDTH))
+        def rounded(x: Any) -> Any:
+            large = builder.fmul(vectors.constant(SPLIT), x)
+            return builder.fsub(large, builder.fsub(large, x))
 
-        def solved(row: Any, inverse: Any) -> Any:
+        def of_row(row: Any) -> Any:
+            return mul(row, number(VECTOR))
+
+        def solved(left: Any, inverse: Any) -> Any:
             """The next column of v; its square is added to v · v."""
-            left = load(rest.data, of_row(row))
             v = builder.fmul(left, inverse)
             nothing = builder.fcmp_ordered("==", inverse, zero)
             unknown = builder.and_(nothing, builder.fcmp_ordered(">", vectors.call("fabs", left), tiny))
-            square = builder.select(unknown, vectors.constant(float("inf")), builder.fmul(v, v))
+            square = builder.select(unknown, infinite, builder.fmul(v, v))
             builder.store(builder.fadd(builder.load(squares), square), squares)
             return v
 
-        def less(row: Any, entry: Any, v: Any) -> None:
+        def less(row: Any, entry: Any, v: Any) -> Any:
             """Take entry · v from a row that is left."""
             there = of_row(row)
-            vectors.store(vectors.call("fma", builder.fneg(entry), v, load(rest.data, there)), rest.data, there)
+            left = vectors.call("fma", builder.fneg(entry), v, load(rest.data, there))
+            vectors.store(left, rest.data, there)
+            return left
 
         def predict(entry: Any, v: Any) -> None:
             builder.store(vectors.call("fma", entry, v, builder.load(product)), product)
@@ -107,23 +115,31 @@ def _build() -> Any:
         def of_common(row: Any, column: Any) -> Any:
             return vectors.same(builder.load(builder.gep(common.data, [add(mul(row, width), column)])))
 
+        # The next row that is needed stays in a register. Behind the last one stands a row of results, not yet there.
+        following = cgutils.alloca_once_value(builder, load(rest.data, number(0)))
         with cgutils.for_range(builder, own) as outer:
             start, j = builder.load(place), outer.index
-            v = solved(j, of_factor(start))
+            v = solved(builder.load(following), of_factor(start))
             size = add(builder.sub(own, j), joint)
-            with cgutils.for_range(builder, builder.sub(size, one)) as inner:
-                less(add(add(j, one), inner.index), of_factor(add(add(start, number(2)), inner.index)), v)
+            builder.store(less(add(j, one), of_factor(add(start, number(2))), v), following)
+            with cgutils.for_range(builder, size, intp=size.type, start=number(2)) as inner:
+                less(add(j, inner.index), of_factor(add(add(start, one), inner.index)), v)
             predict(of_factor(add(add(start, one), size)), v)
             builder.store(add(add(start, size), number(2)), place)
         with cgutils.for_range(builder, joint) as outer:
             j = outer.index
-            v = solved(add(own, j), of_common(j, number(0)))
+            v = solved(load(rest.data, of_row(add(own, j))), of_common(j, number(0)))
             predict(of_common(j, add(joint, one)), v)
             with cgutils.for_range(builder, builder.sub(builder.sub(joint, j), one)) as inner:
                 after = add(add(j, one), inner.index)
                 less(add(own, after), of_common(j, add(after, one)), v)
-        vectors.store(builder.load(squares), rest.data, of_row(result))
-        vectors.store(builder.load(product), rest.data, of_row(add(result, one)))
+        known = builder.fcmp_ordered("<", builder.load(squares), infinite)
+        inverse = builder.fdiv(vectors.constant(1.0), builder.load(squares))
+        pulls = vectors.call("minnum", inverse, vectors.constant(MOST))
+        result = add(own, joint)
+        vectors.store(builder.select(known, rounded(pulls), zero), rest.data, of_row(result))
+        mean = builder.select(known, rounded(builder.load(product)), zero)
+        vectors.store(mean, rest.data, of_row(add(result, one)))
         return context.get_dummy_value()
 
     @intrinsic
@@ -136,17 +152,17 @@ def _build() -> Any:
         own: Any,
         joint: Any,
         limit: Any,
-        result: Any,
     ) -> Any:
         whole = types.intp
-        return types.void(rest, factor, common, whole, whole, whole, types.float64, whole), generate
+        return types.void(rest, factor, common, whole, whole, whole, types.float64), generate
 
     return forward
 
 
 forward = MachineOperation(_build)
-"""Compiled: ``forward(rest, factor, common, first, own, joint, tiny, result)`` for the eight arms from ``first`` on.
+"""Compiled: ``forward(rest, factor, common, first, own, joint, tiny)`` for the eight arms from ``first`` on.
 
-``rest`` has their rows, a row for each column and eight numbers in it, and is used up; v · v and v · u go to its rows
-``result`` and ``result + 1``. What is beyond ``tiny`` where nothing is known makes v · v infinite.
+``rest`` has their rows, a row for each column and eight numbers in it, and is used up; the pulls 1/(v · v) and the
+means v · u, both to 40 bits, go to the two rows behind. What is beyond ``tiny`` in a direction of which nothing is
+known makes both 0.
 """

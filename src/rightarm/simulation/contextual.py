@@ -16,11 +16,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rightarm import noise
+from rightarm.contexts.moments import standardised, take
 from rightarm.estimators import Linear
-from rightarm.estimators.arrowhead import begin, fade, read_wide, sizes, take
+from rightarm.estimators.arrowhead import begin, fade, read_vectors, sizes, take_counted, variances
 from rightarm.estimators.compiled import no_estimator, simulated_estimator
-from rightarm.estimators.forward import WIDTH
-from rightarm.estimators.linear import see_context
+from rightarm.estimators.forward import VECTOR
+from rightarm.estimators.linear import make_rows
 from rightarm.estimators.statistics import OWN
 from rightarm.formula.compile import jit, uncounted
 from rightarm.noise import compiled_law
@@ -121,16 +122,13 @@ class Model(NamedTuple):
     moments: F64
     private: I64
     shared: I64
-    no_arms: F64
     own: F64
     joint: F64
     factor: F64
     common: F64
-    residuals: F64  # Σ residual² of every arm; with shared columns the first is that of all
-    counted: F64  # the rewards of every arm that count
     row: F64
-    looked_pulls: F64  # of all columns of the factor, arms or not
-    looked_mean: F64
+    rest: F64
+    z: F64
 
 
 class Seen(NamedTuple):
@@ -142,6 +140,7 @@ class Seen(NamedTuple):
     mean_of_arms: F64
     pulls_column: F64  # arms × 1
     mean_column: F64
+    variances: F64
     variance_column: F64
     kept: F64  # arms × 1 × numbers of an arm
     memory: F64  # columns × 1 × arms
@@ -218,47 +217,30 @@ def draw_context(t: float, r: int, formulas: Formulas, places: Places, luck: Luc
 @jit
 def look(x: F64, model: Model, low: float, high: float, seen: Seen) -> None:
     """What a linear model makes of all arms in a context; the running moments take it in."""
-    see_context(
-        x,
-        model.measured,
-        model.indicator,
-        model.moments,
-        model.no_arms,
-        model.private,
-        model.shared,
-        0,
-        model.own,
-        model.joint,
-    )
-    pulls, mean, out_pulls, out_mean = model.looked_pulls, model.looked_mean, seen.pulls_of_arms, seen.mean_of_arms
-    read_wide(model.own, model.joint, model.factor, model.common, pulls.size, pulls, mean)
-    for k in range(out_mean.size):  # predictions may leave the range of rewards, for which the formula is
-        out_pulls[k] = pulls[k]
-        out_mean[k] = min(max(mean[k], low), high)
+    standardised(x, model.measured, model.indicator, model.moments, model.z)
+    take(x, model.measured, model.indicator, model.moments)
+    make_rows(model.z, model.private, model.shared, 0, 0, model.own, model.joint)
+    pulls, mean = seen.pulls_of_arms, seen.mean_of_arms
+    read_vectors(model.own, model.joint, model.factor, model.common, mean.size, pulls, mean, model.rest)
+    for k in range(mean.size):  # predictions may leave the range of rewards, for which the formula is
+        mean[k] = min(max(mean[k], low), high)
 
 
 @jit
 def learn_row(arm: int, reward: float, uses: Uses, model: Model, seen: Seen) -> None:
     """A linear model learns the row of an arm in the present context."""
-    row, own, joint, residuals, counted = model.row, model.own, model.joint, model.residuals, model.counted
-    factor, common, discount = model.factor, model.common, uses.discount
-    pooled = joint.shape[0] > 0
-    if discount < 1.0:
-        fade(factor, common, residuals, residuals.size, own.size, discount, uses.ridge, uses.own_ridge)
-        for k in range(counted.size):
-            counted[k] *= discount
+    row, own, joint, factor, common = model.row, model.own, model.joint, model.factor, model.common
+    arms = seen.counts.size
+    if uses.discount < 1.0:
+        fade(factor, common, arms, own.size, uses.discount, uses.ridge, uses.own_ridge)
     for j in range(own.size):
         row[j] = own[j]
     for j in range(joint.shape[0]):
         row[own.size + j] = joint[j, arm]
     row[own.size + joint.shape[0]] = reward
-    residuals[0 if pooled else arm] += take(row, arm, own.size, factor, common)
-    counted[arm] += 1.0
-    for k in range(counted.size if uses.varies else 0):
-        if pooled:
-            seen.variance_column[k, 0] = residuals[0] / seen.counting[0]
-        elif counted[k] > 0.0:
-            seen.variance_column[k, 0] = residuals[k] / counted[k]
+    take_counted(row, arm, own.size, factor, common)
+    if uses.varies:
+        variances(factor, joint.shape[0], arms, seen.variances)
 
 
 @jit
@@ -266,7 +248,7 @@ def complete(t: float, arms: float, formulas: Formulas, uses: Uses, seen: Seen, 
     """What else formulas may ask for: what is kept of pulls and mean, the variance, and the extremes of all."""
     memory, learned, best, worst = seen.memory, seen.learned, seen.best, seen.worst
     for k in range(memory.shape[2] if uses.varies else 0):
-        memory[uses.kept, 0, k] = seen.variance_column[k, 0]
+        memory[uses.kept, 0, k] = seen.variances[k]
     if uses.kept:
         formulas.keep(t, arms, seen.pulls_of_arms, seen.mean_of_arms, zeros, zeros, memory, formulas.numbers, learned)
         for column in range(uses.kept):
@@ -620,13 +602,13 @@ def _model(policy: Policy, problem: ContextProblem) -> Model:
     nothing, none = np.zeros(0), np.zeros(0, np.int64)
     if not isinstance(policy.estimator, Linear):
         empty = np.zeros((0, 0))
-        return Model(none, none, empty, none, none, empty, nothing, empty, empty, empty, *[nothing] * 5)
+        return Model(none, none, empty, none, none, nothing, empty, empty, empty, nothing, empty, nothing)
     estimator, design = policy.estimator, policy.estimator.design
     measured, indicator = estimator.features.measured, estimator.features.indicator
     if not estimator.standardise:
         measured, indicator = none, none
     ridge, own_ridge = estimator.ridges
-    room = -(-problem.arms // WIDTH) * WIDTH
+    room = -(-problem.arms // VECTOR) * VECTOR
     factor = np.zeros((sizes(design.own, design.joint)[0], room))
     for arm in range(problem.arms):
         begin(factor, arm, design.own, design.joint, own_ridge)
@@ -636,16 +618,13 @@ def _model(policy: Policy, problem: ContextProblem) -> Model:
         moments=np.zeros((3, measured.size)),
         private=design.private,
         shared=design.shared,
-        no_arms=np.zeros((0, room)),
         own=np.zeros(design.own),
         joint=np.zeros((design.joint, room)),
         factor=factor,
         common=_common(design.joint, ridge),
-        residuals=np.zeros(problem.arms),
-        counted=np.zeros(problem.arms),
         row=np.zeros(design.own + design.joint + 1),
-        looked_pulls=np.zeros(room),
-        looked_mean=np.zeros(room),
+        rest=np.zeros((design.own + design.joint + 2, VECTOR)),
+        z=np.zeros(problem.columns),
     )
 
 
@@ -668,6 +647,7 @@ def _seen(policy: Policy, problem: ContextProblem) -> Seen:
         mean_of_arms=mean,
         pulls_column=pulls.reshape(-1, 1),
         mean_column=mean.reshape(-1, 1),
+        variances=variance,
         variance_column=variance.reshape(-1, 1),
         kept=np.zeros((arms, 1, OWN + policy.estimator.size)),
         memory=np.zeros((columns, 1, arms)),
