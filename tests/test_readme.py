@@ -53,6 +53,18 @@ def test_readme(folder: Path) -> None:
     assert np.array_equal(loaded.repeat().regret, names["result"].regret)
 
 
+def test_simulations_with_contexts(folder: Path) -> None:
+    (folder / "iris.csv").write_bytes((ROOT / "examples" / "iris.csv").read_bytes())
+    names = run("docs/contexts-simulated.md", 4)
+    right = names["right"].mean(axis=1)
+    assert (right[:3] > 0.75).all()
+    assert right[4] < 0.4
+    assert (folder / "contexts.png").stat().st_size > 10_000
+    (file,) = blocks("docs/contexts-simulated.md", "toml")
+    (folder / "contexts.toml").write_text(file, encoding="utf-8")
+    assert len(read_experiment(folder / "contexts.toml").cells) == (2 + 1) * (4 + 1)
+
+
 def test_experiment_of_the_readme(folder: Path) -> None:
     (file,) = blocks("README.md", "toml")
     (folder / "gaps.toml").write_text(file, encoding="utf-8")

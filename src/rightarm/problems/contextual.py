@@ -285,8 +285,9 @@ class Classification(ContextProblem):
         size = f"{counted(self.context.rows, 'row')}, {counted(self.columns, 'column')}"
         return f"<Classification: {size}, classes {', '.join(shown)}>"
 
-    def _title(self) -> str:
-        return f"Classification of {counted(self.context.rows, 'row')}"
+    def __str__(self) -> str:
+        size = f"{counted(self.context.rows, 'row')} of {counted(self.columns, 'column')}"
+        return f"Classification of {size} into {self.arms} classes"
 
     def _repr_html_(self) -> str:
         labels = self.context.labels

@@ -273,15 +273,16 @@ def spread_extremes(values: F64, largest: F64, smallest: F64) -> None:
 @jit
 def choose(scores: F64, ties: U32) -> int:
     """The arm of the largest score, ties broken fairly; −1 if a score is not a number."""
-    best, arm, equal = -np.inf, 0, 0
-    for k in range(scores.shape[1]):
+    best, arm, equal, numbers = scores[0, 0], 0, 1, scores[0, 0] == scores[0, 0]
+    for k in range(1, scores.shape[1]):  # without branches, which nothing could predict
         s = scores[0, k]
-        if s != s:
-            return -1
-        if s > best or equal == 0:
-            best, arm, equal = s, k, 1
-        elif s == best:
-            equal += 1
+        above = s > best
+        equal = 1 if above else equal + (s == best)
+        arm = k if above else arm
+        best = s if above else best
+        numbers &= s == s
+    if not numbers:
+        return -1
     if equal == 1:
         return arm
     word = np.empty(1, u32)
@@ -430,7 +431,7 @@ def play(
             learn(t, arm, formulas, uses, model, seen, choice)
             best = means[0]
             for k in range(1, means.size):
-                best = max(best, means[k])
+                best = means[k] if means[k] > best else best
             choice.regret[0] += best - mean
             if mark < checkpoints.size and t == checkpoints[mark]:
                 regret[mark] = choice.regret[0]
