@@ -316,7 +316,9 @@ WRONG = {
     file(POLICY + "location = [[1]]"): r"policies.bge.location\[0\]: must be a number, got \[1\]",
     file(POLICY + f"location = {HUGE}"): "policies.bge.location: must be finite, got a whole number of 10,838 digits",
     file(POLICY + f"location = [[{HUGE}]]"): "policies.bge.location",
-    file(POLICY + "location = 'sqrt(y)'"): "bge.location: unknown name y in .*; there are horizon, arms, gap, V, columns, sqrt",
+    file(
+        POLICY + "location = 'sqrt(y)'"
+    ): "bge.location: unknown name y in .*; there are horizon, arms, gap, V, columns, sqrt",
     file(POLICY + "location = '1 +'"): "policies.bge.location: .* cannot be read",
     file(POLICY + "location = '__import__(\"os\")'"): "policies.bge.location: unknown name __import__",
     file(POLICY + "location = '1/0'"): "policies.bge.location: 1/0: division by zero",
