@@ -112,6 +112,10 @@ def wrong(x):  # type: ignore[no-untyped-def]
     return x
 
 
+def named(x, *, noise):  # type: ignore[no-untyped-def]
+    return noise
+
+
 def level(x, *, height):  # type: ignore[no-untyped-def]
     return height
 
@@ -120,6 +124,11 @@ def level(x, *, height):  # type: ignore[no-untyped-def]
     ("make", "message"),
     [
         (lambda: ra.LinearProblem([1.0, 2.0]), "theta must have a row of coefficients for each arm"),
+        (lambda: ra.LinearProblem([[1.0, 2.0], [1.0]]), "theta must have rows of one length"),
+        (
+            lambda: ra.ContextProblem(ra.GaussianContext(2), named, noise=1.0, arms=2),
+            "'noise' has the name of something",
+        ),
         (lambda: ra.LinearProblem([[1.0, float("nan")]]), r"theta\[0, 1\] must be finite, got nan"),
         (lambda: ra.LinearProblem([[1.0]], context=ra.GaussianContext(2)), "2 coefficients for each arm.* got 1"),
         (lambda: ra.LinearProblem([[1.0]], noise=-1.0), "noise must be non-negative, got -1.0"),

@@ -22,6 +22,7 @@ from rightarm.text import counted
 from rightarm.types import F64
 
 PerArm = tuple[float, ...] | tuple[tuple[float, ...], ...]
+Part = tuple[Callable[..., Any], dict[str, PerArm]]
 SHORT = 80  # characters of a problem that stands in titles as it is
 
 
@@ -99,6 +100,7 @@ class ContextProblem(Formula):
         if function is not None and "noise" in given:
             raise TypeError(f"noise is for problems without a reward of their own, got {given['noise']!r}")
         rewards = Family(with_gaussian_noise if function is None else function, Reward)
+        _check_names(family, *(() if function is None else (rewards,)))
         named = {name: value for name, value in given.items() if name not in STANDING}
         if function is None:
             named["noise"] = check_number("noise", given.get("noise", 1.0), rule_of(NonNegative))
@@ -107,11 +109,15 @@ class ContextProblem(Formula):
         full = {name: value * arms if len(value) == 1 else value for name, value in values.items()}
         own = {parameter.name: full[parameter.name] for parameter in family.parameters}
         theirs = {parameter.name: full[parameter.name] for parameter in rewards.parameters}
-        super().__init__(family, own)
         checked = {name: value[0] if len(value) == 1 else value for name, value in values.items() if name in given}
-        self.__dict__.update(context=law, arms=arms, reward=Reward(rewards, theirs))
+        self._put((family.function, own), (rewards.function, theirs), context=law, arms=arms)
         self.__dict__["given"] = {**given, "context": law, **checked}
         self.means_at(np.full(law.columns, 0.25))
+
+    def _put(self, mean: Part, reward: Part, **more: Any) -> None:
+        """Consist of these formulas with the values of their parameters, all of which are checked."""
+        super().__init__(Family(mean[0], ContextProblem), mean[1])
+        self.__dict__.update(more, reward=Reward(Family(reward[0], Reward), reward[1]))
 
     @property
     def columns(self) -> int:
@@ -158,7 +164,9 @@ class ContextProblem(Formula):
         return (type(self), *super()._key(), self.context, self.reward, self.arms)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _again, (type(self), self.given)
+        parts = [(formula.family.function, formula.values) for formula in (self, self.reward)]
+        more = {name: vars(self)[name] for name in ("context", "arms", "given", "classes") if name in vars(self)}
+        return _again, (type(self), parts, more)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{name}={_shown(value)}' for name, value in self.given.items())})"
@@ -228,7 +236,7 @@ class LinearProblem(ContextProblem):
                 f"theta must have {law.columns} coefficients for each arm, one for each column, got {width}"
             )
         numbers = per_arm("offset", offset)
-        more = {} if numbers == (0.0,) else {"offset": offset}
+        more = {} if numbers == (0.0,) else {"offset": numbers[0] if len(numbers) == 1 else numbers}
         self._set({"context": law, "mean": linear, "theta": rows, "offset": numbers, "noise": noise, "arms": len(rows)})
         self.__dict__["given"] = {"theta": rows, "context": law, "noise": self.reward.values["noise"][0], **more}
 
@@ -276,9 +284,6 @@ class Classification(ContextProblem):
     def _key(self) -> tuple[Any, ...]:
         return (*super()._key(), self.classes)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Classification, (self.context.data, self.given["y"])
-
     def __repr__(self) -> str:
         listed = [str(each) for each in self.classes]
         shown = listed if len(listed) <= 12 else [*listed[:3], "…", listed[-1]]
@@ -319,8 +324,21 @@ def context_problem_from_specification(specification: Mapping[str, Any]) -> Cont
     return kind(**functions, **plain, context=law)
 
 
-def _again(kind: type[ContextProblem], given: Mapping[str, Any]) -> ContextProblem:
-    return kind(**given)
+def _again(kind: type[ContextProblem], parts: Sequence[Part], more: Mapping[str, Any]) -> ContextProblem:
+    """The problem in another process, where what annotations say may not be at hand to check values again."""
+    problem = kind.__new__(kind)
+    problem._put(parts[0], parts[1], **more)
+    return problem
+
+
+def _check_names(*families: Family) -> None:
+    for family in families:
+        for parameter in family.parameters:
+            if parameter.name in STANDING:
+                raise TypeError(
+                    f"{family.name}: the parameter {parameter.name!r} has the name of something that every problem "
+                    "with contexts has; choose another"
+                )
 
 
 def _address(function: types.FunctionType) -> dict[str, str]:
@@ -346,7 +364,11 @@ def _bound(families: Sequence[Family], named: Mapping[str, Any]) -> dict[str, Pe
 
 def per_arm(name: str, value: Any, annotation: Any = None) -> PerArm:
     """A number for all arms, one for each, or a row of numbers for each."""
-    if np.ndim(value) != 2:
+    try:
+        dimensions = np.ndim(value)
+    except ValueError:
+        raise ValueError(f"{name} must have rows of one length, got {value!r:.200}") from None
+    if dimensions != 2:
         return Problem.check(name, value, annotation)
     rows = tuple(
         tuple(check_number(f"{name}[{i}, {j}]", number) for j, number in enumerate(row)) for i, row in enumerate(value)

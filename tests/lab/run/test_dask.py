@@ -112,6 +112,20 @@ def closed_over(width):
         return mean + width / np.sqrt(pulls)
     return inside()
 
+def visitor(u, w):
+    return 1.0 * (u < FAR), w
+
+@ra.context
+def bent(normals, *, columns: int, size: Positive = 1.0):
+    return size * np.sqrt(np.abs(normals))
+
+def interest(x, *, phone: ra.Probability, others: ra.Probability):
+    return np.where(x[0] > FAR, phone, others) * bonus(2.0) / bonus(2.0)
+
+shop = ra.ContextProblem(
+    visitor, interest, phone=[0.2, 0.5, 0.3], others=[0.6, 0.1, 0.2], reward=lambda u, mean: 1.0 * (u < mean)
+)
+bend = ra.ContextProblem(bent(2, size=2.0), lambda x, *, row: np.sum(x * row), row=[[1.0, 0.0], [0.0, 1.0]], noise=0.5)
 coins = coin([0.6, 0.5, 0.4])
 drawn = ra.RandomProblem(coin, p=ra.Uniform([0.0] * 3, 1.0))
 POLICIES = {
@@ -127,10 +141,11 @@ POLICIES = {
     "our own with memory": ra.EXP3(gamma=0.1),
 }
 PROBLEMS = {"problem": coins, "corrupted": coins.corrupted(arm=0, rounds=9), "random problem": drawn}
+PROBLEMS |= {"contexts": shop, "law of contexts": bend}
 """
 WRITTEN = ["memory", "exploration", "kept columns", "schedule", "lambda as schedule", "noise"]
 WRITTEN += ["noise of another module", "closure", "lambda", "our own with memory"]
-WRITTEN += ["problem", "corrupted", "random problem"]
+WRITTEN += ["problem", "corrupted", "random problem", "contexts", "law of contexts"]
 
 
 @pytest.fixture(scope="module")
