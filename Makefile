@@ -52,6 +52,7 @@ bench: $(VENV)/ready  ## speed against others in the same run; ratios go to BENC
 	$(BIN)/python -m benchmarks.live
 	$(BIN)/python -m benchmarks.logs
 	$(BIN)/python -m benchmarks.sweeps
+	$(BIN)/python -m benchmarks.contexts_simulated
 
 format: $(VENV)/ready  ## rewrite the sources in the house style
 	$(BIN)/ruff check --fix .

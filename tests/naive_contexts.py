@@ -169,6 +169,6 @@ def play(
             arm = int(share // (epsilon / problem.arms)) if share < epsilon else arm
         arms.append(arm)
         regret += float(means.max() - means[arm])
-        given = problem.reward_at(arm, means[arm], x, paid, t=float(t), label=label)
+        given = float(problem.reward_at(arm, means[arm], x, paid, t=float(t), label=label))
         model.learn(arm, seen, given)
     return arms, regret

@@ -224,3 +224,23 @@ def test_contexts_are_not_checked_here() -> None:
         ra.testing.check_policy(ra.UCB(C=0.5, estimator=linear))
     with pytest.raises(TypeError, match="estimator must not ask for contexts"):
         ra.testing.check_estimator(linear)
+
+
+def visits(u, w):  # type: ignore[no-untyped-def]
+    return 1.0 * (u < 0.5), w
+
+
+def interest(x, *, level):  # type: ignore[no-untyped-def]
+    return level + 0.1 * x[0]
+
+
+def test_problems_with_contexts_pay_what_they_say() -> None:
+    check_problem(ra.LinearProblem([[1.0, -1.0], [0.5, 0.0]], noise=0.5, offset=[0.0, 1.0]))
+    check_problem(ra.Classification([[0.0], [1.0], [2.0]], [0, 1, 1]))
+    check_problem(ra.ContextProblem(visits, interest, level=[0.2, 0.4], reward=lambda mean, u: 1.0 * (u < mean)))
+
+
+def test_a_reward_of_another_mean_is_found() -> None:
+    problem = ra.ContextProblem(visits, interest, level=[0.2, 0.4], reward=lambda mean, u: 1.1 * (u < mean))
+    with pytest.raises(AssertionError, match="its mean is said to be"):
+        check_problem(problem)

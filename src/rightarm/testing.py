@@ -20,15 +20,17 @@ from rightarm.estimators.compiled import MEAN, PULLS
 from rightarm.live.arms import Arms
 from rightarm.live.bandit import Bandit
 from rightarm.policies import UCB, Policy, policy
-from rightarm.problems import Problem, Uniform, problem
+from rightarm.problems import ContextProblem, DataContext, Problem, Uniform, problem
 from rightarm.problems.moments import quadrature
 from rightarm.scores.rewards import Scale
 from rightarm.simulation import simulate
+from rightarm.simulation.contextual import ContextRun
 from rightarm.simulation.engine import Run, Start
 from rightarm.types import F64
 
 ARMS, STATES, ROUNDS, REPLICATIONS, COMPILED_PULLS, CERTAIN = 5, 20, 300, 40, 64_000, 4.5
 LIVE_ROUNDS = 50
+CONTEXTS, DRAWS = 30, 20_000  # rounds of a problem with contexts, and rewards drawn in each
 LIVE, SIMULATED, LANES = 5_000, 20_480, 2_048  # first choices, in few and wide jobs
 
 
@@ -290,11 +292,15 @@ def _check_same_arms(estimator: Estimator) -> None:
         bandit.tell(arm=simulated, reward=float(np.asarray(rewards.evaluate(inputs)).reshape(-1)[0]))
 
 
-def check_problem(problem: Problem) -> None:
+def check_problem(problem: Problem | ContextProblem) -> None:
     """Check that ``problem`` pays what its moments say, live and compiled, over many pulls of every arm.
 
-    Where a second moment is infinite no sample can tell the mean, and rewards have to be finite numbers, no more.
+    Where a second moment is infinite no sample can tell the mean, and rewards have to be finite numbers, no more. Of a
+    problem with contexts the mean is checked in some contexts of a simulation.
     """
+    if isinstance(problem, ContextProblem):
+        _check_contexts(problem)
+        return
     pulls, random = 100_000, np.random.default_rng(1)
     compiled = _compiled_means(problem)
     spread = _check_second_moments(problem)
@@ -323,6 +329,28 @@ def check_problem(problem: Problem) -> None:
         _require(abs(z) < CERTAIN, f"{problem}: arm {arm} pays {rewards.mean()}, {said}")
         z = (compiled[arm] - problem.means[arm]) / (error * math.sqrt(pulls / COMPILED_PULLS))
         _require(abs(z) < CERTAIN, f"{problem}: arm {arm} pays {compiled[arm]} compiled, {said}")
+
+
+def _check_contexts(problem: ContextProblem) -> None:
+    """In every round of a short simulation compiled means are those of the formula, and one arm's rewards have them."""
+    run, random, data = ContextRun(UCB(C=1.0), problem, np.array([CONTEXTS])), np.random.default_rng(1), problem.context
+    run.begin(seed=1, replication=0)
+    for t in range(1, CONTEXTS + 1):
+        run.advance(t)
+        world, arm = run.world, t % problem.arms
+        at = {"t": float(t), "label": 0.0}
+        if isinstance(data, DataContext):
+            at["label"] = float(data.labels[world.order[world.place[0] - 1]])
+        means = problem.means_at(world.x, **at)
+        where = f"in the context {world.x.tolist()}"
+        same = bool(np.allclose(means, world.means, rtol=1e-9, atol=1e-12))
+        _require(same, f"{problem}: {where} the means are {means}, compiled {world.means}")
+        noise = {"u": random.random(DRAWS), "v": random.random(DRAWS), "w": random.standard_normal(DRAWS)}
+        rewards = np.broadcast_to(problem.reward_at(arm, float(means[arm]), world.x, noise, **at), DRAWS)
+        _require(bool(np.isfinite(rewards).all()), f"{problem}: {where} arm {arm} pays what is not a finite number")
+        error = max(rewards.std() / math.sqrt(DRAWS), 1e-9 * (1 + abs(means[arm])))
+        paid = f"arm {arm} pays {rewards.mean()}, its mean is said to be {means[arm]}"
+        _require(abs(rewards.mean() - means[arm]) < CERTAIN * error, f"{problem}: {where} {paid}")
 
 
 def _check_second_moments(problem: Problem) -> F64:

@@ -141,11 +141,11 @@ class ContextProblem(Formula):
             raise ValueError(f"{self.family.name} must give finite means, got {means.tolist()} at x = {row.tolist()}")
         return means
 
-    def reward_at(self, arm: int, mean: float, x: ArrayLike, noise: Mapping[str, float], **others: float) -> float:
-        """The reward of one arm in the context ``x``, where its mean is ``mean``, by NumPy."""
+    def reward_at(self, arm: int, mean: float, x: ArrayLike, noise: Mapping[str, Any], **others: float) -> Any:
+        """The rewards of one arm in the context ``x``, where its mean is ``mean``, for some noise, by NumPy."""
         values = {name: value[arm] for name, value in self.reward.values.items()}
         inputs = {"t": 1.0, "label": 0.0, **others, **noise, "x": np.asarray(x), "arm": arm, "mean": mean}
-        return float(self.reward._call(inputs, values))
+        return self.reward._call(inputs, values)
 
     def _of_arm(self, arm: int) -> dict[str, Any]:
         return {n: np.array(v[arm]) if isinstance(v[arm], tuple) else v[arm] for n, v in self.values.items()}
