@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from naive import F64, I64
-from rightarm.contexts.moments import COUNT, MEAN, SQUARES, standardise_all, standardised, take
+from rightarm.contexts.moments import COUNT, MEAN, SQUARES, see, standardise_all, standardised, take
 
 ALONE = (np.array([0]), np.array([-1]))  # one measured column without an indicator
 
@@ -134,3 +134,18 @@ def test_without_measured_columns_all_is_copied() -> None:
     X, none = np.arange(6.0).reshape(3, 2), np.zeros(0, np.int64)
     np.testing.assert_array_equal(standardise_all(X, none, none, np.zeros((3, 0))), X)
     assert standardise_all(X[:0], *ALONE, np.zeros((3, 1))).shape == (0, 2)
+
+
+def test_one_step_is_two_steps() -> None:
+    random = np.random.default_rng(5)
+    X = random.normal(3.0, 2.0, size=(200, 4))
+    X[:, 3] = random.random(200) < 0.3
+    columns = np.array([0, 2]), np.array([-1, 3])
+    once, twice = np.zeros((3, 2)), np.zeros((3, 2))
+    for x in X:
+        made, expected = np.empty(4), np.empty(4)
+        see(x, *columns, once, made)
+        standardised(x, *columns, twice, expected)
+        take(x, *columns, twice)
+        assert (made == expected).all()
+        assert (once == twice).all()

@@ -32,14 +32,18 @@ def is_missing(x: F64, column: int) -> bool:
 
 
 @jit
-def _standard(value: float, count: float, mean: float, squares: float) -> float:
-    """The value in deviations from the mean, both with the value among the others; at most √(n − 1) in size."""
+def _with(value: float, count: float, mean: float, squares: float) -> tuple[float, float, float]:
+    """With the value among the others: its distance from their mean, that mean, and Σ (x − mean)²."""
     difference = value - mean
     own = difference * (count / (count + 1.0))
-    deviation = math.sqrt((squares + difference * own) / (count + 1.0))
-    if deviation == 0.0 or deviation < ROUNDING * abs(mean + difference / (count + 1.0)):
-        return 0.0
-    return own / deviation
+    return own, mean + difference / (count + 1.0), squares + difference * own
+
+
+@jit
+def _in_deviations(own: float, count: float, mean: float, squares: float) -> float:
+    """A distance from the mean of so many values in their deviations; at most √(count − 1) in size."""
+    deviation = math.sqrt(squares / count)
+    return 0.0 if deviation == 0.0 or deviation < ROUNDING * abs(mean) else own / deviation
 
 
 @jit
@@ -64,7 +68,9 @@ def standardised(x: F64, measured: I64, indicator: I64, moments: F64, out: F64) 
         if is_missing(x, indicator[j]):
             out[place] = 0.0
         else:
-            out[place] = _standard(x[place], moments[COUNT, j], moments[MEAN, j], moments[SQUARES, j])
+            count = moments[COUNT, j]
+            own, mean, squares = _with(x[place], count, moments[MEAN, j], moments[SQUARES, j])
+            out[place] = _in_deviations(own, count + 1.0, mean, squares)
 
 
 @jit
@@ -72,11 +78,25 @@ def take(x: F64, measured: I64, indicator: I64, moments: F64) -> None:
     """Count an encoded context's measured values, but for missing ones, in the moments."""
     for j in range(measured.size):
         if not is_missing(x, indicator[j]):
-            difference = x[measured[j]] - moments[MEAN, j]
             count = moments[COUNT, j]
-            moments[COUNT, j] = count + 1.0
-            moments[MEAN, j] += difference / (count + 1.0)
-            moments[SQUARES, j] += difference * (difference * (count / (count + 1.0)))
+            _, mean, squares = _with(x[measured[j]], count, moments[MEAN, j], moments[SQUARES, j])
+            moments[COUNT, j], moments[MEAN, j], moments[SQUARES, j] = count + 1.0, mean, squares
+
+
+@jit
+def see(x: F64, measured: I64, indicator: I64, moments: F64, out: F64) -> None:
+    """`standardised` and then `take`, in one step."""
+    for i in range(x.size):
+        out[i] = x[i]
+    for j in range(measured.size):
+        place = measured[j]
+        if is_missing(x, indicator[j]):
+            out[place] = 0.0
+        else:
+            count = moments[COUNT, j]
+            own, mean, squares = _with(x[place], count, moments[MEAN, j], moments[SQUARES, j])
+            out[place] = _in_deviations(own, count + 1.0, mean, squares)
+            moments[COUNT, j], moments[MEAN, j], moments[SQUARES, j] = count + 1.0, mean, squares
 
 
 @jit
@@ -84,6 +104,5 @@ def standardise_all(X: F64, measured: I64, indicator: I64, moments: F64) -> F64:
     """Contexts one after the other, a row each: each is standardised, itself included, and then taken."""
     out = np.empty_like(X)
     for i in range(len(X)):
-        standardised(X[i], measured, indicator, moments, out[i])
-        take(X[i], measured, indicator, moments)
+        see(X[i], measured, indicator, moments, out[i])
     return out

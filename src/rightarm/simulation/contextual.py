@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rightarm import noise
-from rightarm.contexts.moments import standardised, take
+from rightarm.contexts.moments import see
 from rightarm.estimators import Linear
 from rightarm.estimators.arrowhead import begin, fade, read_vectors, sizes, take_counted, variances
 from rightarm.estimators.compiled import no_estimator, simulated_estimator
@@ -217,8 +217,7 @@ def draw_context(t: float, r: int, formulas: Formulas, places: Places, luck: Luc
 @jit
 def look(x: F64, model: Model, low: float, high: float, seen: Seen) -> None:
     """What a linear model makes of all arms in a context; the running moments take it in."""
-    standardised(x, model.measured, model.indicator, model.moments, model.z)
-    take(x, model.measured, model.indicator, model.moments)
+    see(x, model.measured, model.indicator, model.moments, model.z)
     make_rows(model.z, model.private, model.shared, 0, 0, model.own, model.joint)
     pulls, mean = seen.pulls_of_arms, seen.mean_of_arms
     read_vectors(model.own, model.joint, model.factor, model.common, mean.size, pulls, mean, model.rest)
