@@ -35,9 +35,10 @@ def read_log(path: PathLike) -> polars.DataFrame:
 
     Columns: ``id``, ``arm``, ``propensity``, ``reward`` (the last that came, null if none did), ``round``, ``version``,
     ``asked``, ``told`` (both in UTC), ``cancelled``, ``corrected``, and ``among``, the arms that could be chosen, null
-    if the log does not say. If any decision has them also ``unit`` and ``group``, as text, and ``meta``, as JSON. Arms
-    of several types are given as JSON. Everything is checked; an error names the line. A log may be read while it is
-    written: a last line that is torn does not count.
+    if the log does not say. If any decision has them also ``unit`` and ``group``, as text, ``meta``, as JSON,
+    ``context``, a list of numbers, ``arm_features``, such a list for each arm of ``among``, and ``error``, by how much
+    the propensity may be off. Arms of several types are given as JSON. Everything is checked; an error names the line.
+    A log may be read while it is written: a last line that is torn does not count.
     """
     path = Path(path)
     if path.suffix not in (PARQUET, LINES):
