@@ -152,24 +152,36 @@ def take(row: F64, arm: int, private: int, factor: F64, common: F64) -> float:
 
 
 @jit
-def fade(factor: F64, common: F64, count: int, private: int, discount: float, ridge: float, own_ridge: float) -> None:
-    """A ← discount · A + (1 − discount) · ridge: all that was learned counts less, the ridge stays what it is."""
+def fade(
+    factor: F64,
+    common: F64,
+    residuals: F64,
+    count: int,
+    private: int,
+    discount: float,
+    ridge: float,
+    own_ridge: float,
+) -> None:
+    """A ← discount · A + (1 − discount) · ridge: all that was learned counts less, the ridge stays what it is.
+
+    ``residuals`` are the sums of squares that `take` gave, by arm; with shared columns the first is that of all.
+    """
     root, shared = math.sqrt(discount), common.shape[0]
     scale(factor, common, count, private, root)
     row = np.zeros(private + shared + 1)
-    if own_ridge > 0.0:
-        for arm in range(count):
-            for j in range(private):
-                for i in range(row.size):
-                    row[i] = 0.0
-                row[j] = math.sqrt((1.0 - discount) * own_ridge)
-                take(row, arm, private, factor, common)
-    if ridge > 0.0:
-        for j in range(shared):
+    for arm in range(residuals.size):
+        residuals[arm] *= discount
+    for arm in range(count if own_ridge > 0.0 else 0):
+        for j in range(private):
             for i in range(row.size):
                 row[i] = 0.0
-            row[private + j] = math.sqrt((1.0 - discount) * ridge)
-            take(row, 0, private, factor, common)
+            row[j] = math.sqrt((1.0 - discount) * own_ridge)
+            residuals[0 if shared else arm] += take(row, arm, private, factor, common)
+    for j in range(shared if ridge > 0.0 else 0):
+        for i in range(row.size):
+            row[i] = 0.0
+        row[private + j] = math.sqrt((1.0 - discount) * ridge)
+        residuals[0] += take(row, 0, private, factor, common)
 
 
 @jit

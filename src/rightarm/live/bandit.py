@@ -657,6 +657,8 @@ class Bandit(Generic[A]):
         >>> folder.cleanup()
         """
         recovery.check_policy(policy, change_policy)
+        if settings.get("log_context") is False:
+            raise ValueError("log_context must be True: a folder comes back from its log, got False")
         folder = Folder(Path(path), check_count("every", every))
         with folder.opened(sync, rotate) as log:
             if not log.events:

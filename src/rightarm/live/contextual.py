@@ -82,7 +82,9 @@ class ContextArms(Arms):
         for j in range(design.joint):
             self.common[j, 1 + j] = np.sqrt(ridges[0])
             self.common[j, 0] = 1 / self.common[j, 1 + j] if ridges[0] else 0.0
-        self.residuals: F64 = np.zeros(0)  # Σ residual² of every arm
+        # Σ residual² of every arm; with shared columns the first is that of all arms, whose noise is taken to be one
+        self.residuals: F64 = np.zeros(0)
+        self.counting: F64 = np.zeros(0)  # the rewards of every arm that count
         features, arms = self.estimator.features, self.estimator.arm_features
         self.features = features
         self.measured, self.indicator = _measured(features, self.estimator.standardise)
@@ -96,7 +98,7 @@ class ContextArms(Arms):
         if self.factor.shape[1] < room:
             more = room - self.factor.shape[1]
             self.factor = np.hstack([self.factor, np.zeros((self.factor.shape[0], more))])
-            self.residuals = np.append(self.residuals, np.zeros(more))
+            self.residuals, self.counting = (np.append(row, np.zeros(more)) for row in (self.residuals, self.counting))
         arrowhead.begin(self.factor, self.count - 1, self.design.own, self.design.joint, self.ridges[1])
 
     def check_prior(self) -> None:
@@ -175,11 +177,13 @@ class ContextArms(Arms):
 
     def learn(self, arm: int, reward: float, propensity: float, context: Context | None = None) -> None:
         assert context is not None
-        if self.fading < 1.0:
-            arrowhead.fade(self.factor, self.common, self.count, self.design.own, self.fading, *self.ridges)
-            self.residuals *= self.fading
+        own, fading = self.design.own, self.fading
+        if fading < 1.0:
+            arrowhead.fade(self.factor, self.common, self.residuals, self.count, own, fading, *self.ridges)
+            self.counting *= fading
         row = np.append(np.frombuffer(context.row), reward)
-        self.residuals[arm] += arrowhead.take(row, arm, self.design.own, self.factor, self.common)
+        self.residuals[self._pool(arm)] += arrowhead.take(row, arm, own, self.factor, self.common)
+        self.counting[arm] += 1.0
         count_reward(self.kept, arm, 0, reward)
         self.told += 1
         self.total = self.total * self.fading + 1
@@ -190,7 +194,12 @@ class ContextArms(Arms):
         weight, row = self.fading ** (self.told - number), np.frombuffer(context.row).copy()
         change = weight * (after - before)
         grown = arrowhead.correct(row, arm, self.design.own, change, self.factor, self.common)
-        self.residuals[arm] = max(self.residuals[arm] + weight * (after**2 - before**2) - grown, 0.0)
+        pool = self._pool(arm)
+        self.residuals[pool] = max(self.residuals[pool] + weight * (after**2 - before**2) - grown, 0.0)
+
+    def _pool(self, arm: int) -> int:
+        """Where an arm's residuals are summed."""
+        return 0 if self.design.joint else arm
 
     def rescale(self, factor: float, shift: float) -> None:
         raise ValueError(f"what {self.policy!r} has learned cannot be scaled to another range of rewards")
@@ -199,21 +208,23 @@ class ContextArms(Arms):
 
     def image(self, arm: int | None, rewards: int = 1) -> tuple[Any, ...]:
         rows = slice(None) if arm is None or self.fading < 1.0 else arm
-        model = self.factor[:, rows].copy(), self.residuals[rows].copy(), self.common.copy()
+        model = self.factor[:, rows].copy(), self.residuals.copy(), self.counting.copy(), self.common.copy()
         return rows, model, self.kept[rows].copy(), self.told, self.total, self.moments
 
     def put_back(self, image: tuple[Any, ...]) -> None:
-        rows, (factor, residuals, common), kept, self.told, self.total, self.moments = image
-        self.factor[:, rows], self.residuals[rows], self.common[:] = factor, residuals, common
-        self.kept[rows] = kept
+        rows, (factor, residuals, counting, common), kept, self.told, self.total, self.moments = image
+        self.factor[:, rows], self.common[:], self.kept[rows] = factor, common, kept
+        self.residuals[:], self.counting[:] = residuals, counting
 
     def everything(self) -> tuple[Any, ...]:
-        return *super().everything(), self.factor.copy(), self.residuals.copy(), self.common.copy()
+        model = self.factor, self.residuals, self.counting, self.common
+        return *super().everything(), *(part.copy() for part in model)
 
     def set_everything(self, kept: tuple[Any, ...]) -> None:
-        *plain, factor, residuals, common = kept
+        *plain, factor, residuals, counting, common = kept
         super().set_everything(tuple(plain))
-        self.factor, self.residuals, self.common = factor.copy(), residuals.copy(), common.copy()
+        self.factor, self.residuals, self.counting = factor.copy(), residuals.copy(), counting.copy()
+        self.common = common.copy()
 
     # Deciding.
 
@@ -226,8 +237,14 @@ class ContextArms(Arms):
         if self.limits is not None:  # predictions may leave the range of rewards, for which the formula is
             np.clip(mean, *self.limits, out=mean)
         if self.policy.asks_variance:
-            counts = self.kept[:, 0, COUNT]
-            self.table[VARIANCE] = np.divide(self.residuals, counts, out=np.zeros(counts.size), where=counts > 0)
+            self.table[VARIANCE] = self._variances()
+
+    def _variances(self) -> F64:
+        """The mean squared residual of every arm."""
+        if self.design.joint:
+            return np.full(self.counting.size, self.residuals[0] / self.total if self.total else 0.0)
+        known = self.counting > 0
+        return np.divide(self.residuals, self.counting, out=np.zeros(self.counting.size), where=known)
 
     def shown(self) -> tuple[F64, F64]:
         return self.statistic(COUNT), self.means()
@@ -244,6 +261,7 @@ class ContextArms(Arms):
             "factor": _text(self.factor[:, : self.count]),
             "common": _text(self.common),
             "residuals": _text(self.residuals[: self.count]),
+            "counting": _text(self.counting[: self.count]),
             "moments": [_text(part) for part in self.moments],
         }
 
@@ -261,6 +279,7 @@ class ContextArms(Arms):
         factor[:] = _array("factor", state["factor"], factor.shape)
         common[:] = _array("common", state["common"], common.shape)
         self.residuals[: self.count] = _array("residuals", state["residuals"], (self.count,))
+        self.counting[: self.count] = _array("counting", state["counting"], (self.count,))
         sizes = self.moments[0].shape, self.moments[1].shape
         first, second = (_array("moments", one, size) for one, size in zip(state["moments"], sizes, strict=True))
         self.told, self.total, self.moments = told, total, (first, second)
