@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rightarm.extras import polars_for
 from rightarm.logs.answers import Outcomes
 from rightarm.logs.blocks import Block, Kind
-from rightarm.logs.events import Arm
+from rightarm.logs.events import Arm, Event
 
 if TYPE_CHECKING:
     import polars
@@ -34,6 +34,7 @@ class Table:
         self._arm, self._among, self._rows = list[I32](), list[I32](), 0
         self._others: dict[str, list[tuple[int, list[Any]]]] = {name: [] for name in OTHERS}
         self._active = UNKNOWN
+        self.policy: Event | None = None  # the last event that says which policy decides
 
     def take(self, block: Block) -> None:
         """Take the decisions of a block."""
@@ -47,6 +48,9 @@ class Table:
             self._rows += len(decisions.events)
         if changes.events:
             self._active = self._list_of(changes.events[-1]["arms"])
+        said = [block.kinds[kind] for kind in ("settings", "policy") if kind in block.kinds]
+        if said:
+            self.policy = max((kind.places[-1], kind.events[-1]) for kind in said)[1]
 
     def _take_others(self, decisions: Kind) -> None:
         for name in OTHERS:

@@ -11,7 +11,7 @@ from rightarm.formula import check_number
 from rightarm.logs import parquet
 from rightarm.logs.answers import Answers
 from rightarm.logs.blocks import read_blocks
-from rightarm.logs.events import check_arm_name, check_propensity
+from rightarm.logs.events import Event, check_arm_name, check_propensity
 from rightarm.logs.frame import Table
 from rightarm.logs.lines import Numbering
 from rightarm.logs.parquet import LINES, PARQUET
@@ -40,6 +40,11 @@ def read_log(path: PathLike) -> polars.DataFrame:
     the propensity may be off. Arms of several types are given as JSON. Everything is checked; an error names the line.
     A log may be read while it is written: a last line that is torn does not count.
     """
+    return read_decisions(path)[0]
+
+
+def read_decisions(path: PathLike) -> tuple[polars.DataFrame, Event | None]:
+    """What `read_log` gives, and the last event that says which policy decides, if there is one."""
     path = Path(path)
     if path.suffix not in (PARQUET, LINES):
         raise ValueError(f"path must end in {LINES} or {PARQUET} (read_table reads tables of others), got {path}")
@@ -47,7 +52,7 @@ def read_log(path: PathLike) -> polars.DataFrame:
     for block in read_blocks(path, Numbering()):
         table.take(block)
         answers.take(block)
-    return table.frame(answers.outcomes(path))
+    return table.frame(answers.outcomes(path)), table.policy
 
 
 # Tables of others.
