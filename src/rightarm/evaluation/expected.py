@@ -13,15 +13,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from rightarm.contexts.moments import standardised, take
-from rightarm.estimators import arrowhead
+from rightarm.estimators import Linear, arrowhead
+from rightarm.estimators.linear import see_context
 from rightarm.evaluation.targets import contexts_of
 from rightarm.formula import check_count
-from rightarm.formula.compile import jit
+from rightarm.live.contextual import NO_ARMS
 from rightarm.logs.rows import Rows
 from rightarm.types import F64, I64
-
-RIDGE = 1.0  # with standardised columns, as in `Linear`
 
 
 class Expected(Protocol):
@@ -62,35 +60,28 @@ class Ridge:
     def __init__(self, rows: Rows, scaled: F64, contexts: F64) -> None:
         count, size = len(rows.names), contexts.shape[1]
         self.arms, self.scaled, self.contexts = rows.arms, scaled, np.ascontiguousarray(contexts)
-        self.factor = np.zeros((arrowhead.sizes(size + 1, 0)[0], count))
-        self.common, self.moments = np.zeros((0, 2)), np.zeros((3, size))
+        self.model = model = Linear(size)
+        self.factor = np.zeros((arrowhead.sizes(model.design.own, 0)[0], count))
         for arm in range(count):
-            arrowhead.begin(self.factor, arm, size + 1, 0, RIDGE)
-        self.found, self.row = np.empty(count), np.empty(size + 2)
+            arrowhead.begin(self.factor, arm, model.design.own, 0, model.ridge)
+        self.common, self.joint, self.moments = np.zeros((0, 2)), np.zeros((0, count)), np.zeros((3, size))
+        self.columns, self.indicator = model.features.measured, model.features.indicator
+        self.learned = np.empty(model.design.own + 1)  # the row of the present context, and what it brought
+        self.row, self.pulls, self.found = self.learned[:-1], np.empty(count), np.empty(count)
         self.average = 0.5
 
     def before(self, row: int) -> F64:
-        predict(self.contexts[row], self.average, self.moments, self.factor, self.common, self.row, self.found)
-        return self.found
+        design, context = self.model.design, (self.contexts[row], self.columns, self.indicator, self.moments)
+        see_context(*context, NO_ARMS, design.private, design.shared, design.crossed, self.row, self.joint)
+        arrowhead.read(self.row, self.joint, self.factor, self.common, self.found.size, self.pulls, self.found)
+        self.found += self.average
+        return np.minimum(np.maximum(self.found, 0.0), 1.0)
 
     def learn(self, row: int) -> None:
         arm, reward = int(self.arms[row]), float(self.scaled[row])
-        self.row[-1] = reward - self.average
-        arrowhead.take(self.row, arm, self.row.size - 1, self.factor, self.common)
+        self.learned[-1] = reward - self.average
+        arrowhead.take(self.learned, arm, self.row.size, self.factor, self.common)
         self.average += (reward - self.average) / (row + 2)
-
-
-@jit
-def predict(x: F64, average: float, moments: F64, factor: F64, common: F64, row: F64, found: F64) -> None:
-    """What `Ridge` expects of every arm in a context; ``row`` gets what is learned from, the moments this context."""
-    size = x.size
-    columns, none = np.arange(size), np.full(size, -1)
-    standardised(x, columns, none, moments, row[1 : size + 1])
-    take(x, columns, none, moments)
-    row[0] = 1.0
-    arrowhead.read(row[: size + 1], np.empty((0, found.size)), factor, common, found.size, np.empty(found.size), found)
-    for arm in range(found.size):
-        found[arm] = min(max(average + found[arm], 0.0), 1.0)
 
 
 def running(rows: Rows, scaled: F64) -> Expected:
