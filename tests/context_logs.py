@@ -27,7 +27,7 @@ class World:
         self.arms, self.size = arms, size
 
     def means(self, x: F64) -> F64:
-        return np.clip(0.5 + self.theta @ x, 0.02, 0.98)
+        return np.asarray(np.clip(0.5 + self.theta @ x, 0.02, 0.98))
 
     def log(self, rows: int, law: Callable[[F64], F64]) -> Log:
         """A log of a policy that does not learn, on contexts of odd scales."""

@@ -76,7 +76,10 @@ def live_log(path: Path, estimator: ra.Linear, prices: Any, rows: int = 120, **o
     with ra.Bandit(["z", "y"], policy, log=path, seed=3, **options) as bandit:
         bandit.add_arm("x")
         for i in range(rows):
-            context = {"hour": float(random.integers(24)), "device": str(random.choice(["phone", "tv"]))}
+            context: dict[str, Any] = {
+                "hour": float(random.integers(24)),
+                "device": str(random.choice(["phone", "tv"])),
+            }
             some = ["x", "z"] if i % 5 == 0 else None
             decision = bandit.ask(context=context, arm_features=prices, among=some)
             chance = 0.2 + 0.03 * context["hour"] * (decision.arm == "x")
@@ -300,7 +303,7 @@ def test_folds_and_contexts_are_needed_for_a_regression() -> None:
 
 def test_replay_is_dense_regression_on_the_rows_kept() -> None:
     log = World(9).even_log(400)
-    ridge, random, kept, seen = DenseRidge(4, 6), np.random.default_rng(5), [], []
+    ridge, random, kept, seen = DenseRidge(4, 6), np.random.default_rng(5), list[int](), list[F64]()
     for t, (arm, _, reward, x) in enumerate(zip(*log.values(), strict=True)):
         row = standard(np.array([*seen, x]))
         p = POLICY.probabilities(len(kept) + 1, ridge.pulls(row), ridge.predict(row))
@@ -335,9 +338,12 @@ class Classes:
         labels = random.integers(6, size=1_200)
         X = 1.2 * centres[labels] + random.normal(size=(1_200, 8))
         arms = random.integers(6, size=1_200)
-        self.law = lambda x: 0.1 / 6 + 0.9 * softmax(3 * (centres @ x - (centres**2).sum(axis=1) / 2))
+        self.centres = centres
         self.truth = float(np.mean([self.law(x)[label] for x, label in zip(X, labels, strict=True)]))
         self.log: Log = {"arm": arms, "propensity": np.full(1_200, 1 / 6), "reward": arms == labels, "context": X}
+
+    def law(self, x: F64) -> F64:
+        return 0.1 / 6 + 0.9 * softmax(3 * (self.centres @ x - (self.centres**2).sum(axis=1) / 2))
 
 
 def test_half_the_error_on_even_logs() -> None:
@@ -389,7 +395,8 @@ def test_a_contextual_policy_that_learns_from_the_log() -> None:
         ridge, value = DenseRidge(4, 6), 0.0
         for t, (arm, _, reward, x) in enumerate(zip(*log.values(), strict=True)):
             row = standard(log["context"][: t + 1])
-            value += POLICY.probabilities(t + 1, ridge.pulls(row), ridge.predict(row)) @ world.means(x) / 120
+            chances = POLICY.probabilities(t + 1, ridge.pulls(row), ridge.predict(row))
+            value += float(chances @ world.means(x)) / 120
             ridge.learn(arm, row, reward)
         result = quietly(log, POLICY)
         errors.append(result.dr - value)
