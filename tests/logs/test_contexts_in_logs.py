@@ -79,3 +79,16 @@ def test_features_stand_in_the_order_of_the_arms(tmp_path: Path) -> None:
     frame = read_log(tmp_path / "log.jsonl")
     for among, features in zip(frame["among"], frame["arm_features"], strict=True):
         assert features.to_list() == [prices[arm] for arm in among]
+
+
+def test_a_column_for_each_feature(path: Path, tmp_path: Path) -> None:
+    wide = read_log(path, features=True)
+    assert wide["x0", "x1", "x2"].rows() == [tuple(row or [None] * 3) for row in CONTEXTS]
+    assert wide.drop("x0", "x1", "x2").equals(read_log(path).drop("context"))
+    with LogWriter(path) as log:
+        log.decision(9, "red", 0.5, 1, 0, START, context=[1.0])
+    with pytest.raises(ValueError, match=r"features must be as many in all contexts of a log, got \[1, 3\]"):
+        read_log(path, features=True)
+    with LogWriter(tmp_path / "plain.jsonl") as log:
+        log.decision(1, "red", 0.5, 1, 0, START)
+    assert read_log(tmp_path / "plain.jsonl", features=True).equals(read_log(tmp_path / "plain.jsonl"))

@@ -57,12 +57,12 @@ def context_columns(log: Any, length: int, features: Features | None, own: Featu
         found = Contexts(known.encode_many(rows), known.names)
     else:
         table = _table(rows)
-        found = Contexts(table, _names(table.shape[1], own, features))
+        found = Contexts(table, column_names(table.shape[1], own, features))
     check_lengths([length, len(found.rows)])
     return found
 
 
-def _names(size: int, *known: Features | None) -> list[str]:
+def column_names(size: int, *known: Features | None) -> list[str]:
     """The names of so many columns, by the first features that have as many."""
     plain = Features.accept("context", size)
     return next(one.names for one in (*known, plain) if one is not None and one.size == size)
@@ -116,7 +116,7 @@ def arm_columns(
                 f"arm_features must be finite numbers, as many for every arm, got {row!r:.80} in row {i + 1}"
             )
         tables.append(table[orders[some]])
-    return ArmFeatures(tables, _names(size or 0, own))
+    return ArmFeatures(tables, column_names(size or 0, own))
 
 
 def _arm_table(row: Any) -> F64:

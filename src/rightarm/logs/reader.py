@@ -11,6 +11,7 @@ from rightarm.formula import check_number
 from rightarm.logs import parquet
 from rightarm.logs.answers import Answers
 from rightarm.logs.blocks import read_blocks
+from rightarm.logs.contexts import column_names, features_of
 from rightarm.logs.events import Event, check_arm_name, check_propensity
 from rightarm.logs.frame import Table
 from rightarm.logs.lines import Numbering
@@ -30,7 +31,7 @@ def is_log(path: PathLike) -> bool:
 # Decisions.
 
 
-def read_log(path: PathLike) -> polars.DataFrame:
+def read_log(path: PathLike, *, features: bool = False) -> polars.DataFrame:
     """The decisions of a log, a row for each in the order in which they were made, as a Polars frame.
 
     Columns: ``id``, ``arm``, ``propensity``, ``reward`` (the last that came, null if none did), ``round``, ``version``,
@@ -39,8 +40,12 @@ def read_log(path: PathLike) -> polars.DataFrame:
     ``context``, a list of numbers, ``arm_features``, such a list for each arm of ``among``, and ``error``, by how much
     the propensity may be off. Arms of several types are given as JSON. Everything is checked; an error names the line.
     A log may be read while it is written: a last line that is torn does not count.
+
+    With ``features`` there is a column for each feature in place of ``context``, named as the policy that wrote the log
+    names it, or x0, x1 and so on; where a column has that name already, with "context " before it.
     """
-    return read_decisions(path)[0]
+    frame, policy = read_decisions(path)
+    return with_features(frame, policy) if features and "context" in frame.columns else frame
 
 
 def read_decisions(path: PathLike) -> tuple[polars.DataFrame, Event | None]:
@@ -53,6 +58,19 @@ def read_decisions(path: PathLike) -> tuple[polars.DataFrame, Event | None]:
         table.take(block)
         answers.take(block)
     return table.frame(answers.outcomes(path)), table.policy
+
+
+def with_features(frame: polars.DataFrame, policy: Event | None) -> polars.DataFrame:
+    """The frame with a column for each feature in place of ``context``."""
+    sizes = frame["context"].list.len().drop_nulls().unique().to_list()
+    if len(sizes) > 1:
+        raise ValueError(f"features must be as many in all contexts of a log, got {sorted(sizes)}")
+    own = None if policy is None else features_of(policy)
+    rest = frame.drop("context")
+    taken = [f"context {name}" if name in rest.columns else name for name in column_names(sizes[0], own and own[0])]
+    columns = [frame["context"].list.get(i, null_on_oob=True).alias(name) for i, name in enumerate(taken)]
+    wide: polars.DataFrame = rest.with_columns(*columns)
+    return wide
 
 
 # Tables of others.
