@@ -18,8 +18,6 @@ from rightarm.live.arms import MOST, Arms, check_sizes
 from rightarm.scores.policy import Policy
 from rightarm.types import F64, I64
 
-NO_ARMS: F64 = np.zeros((0, 0))
-
 
 class Context(NamedTuple):
     """What stays of a context with its decision: bytes of float64, so that it is compact and can be compared."""
@@ -61,7 +59,8 @@ class Seen(NamedTuple):
 
     def context(self, arm: int) -> Context:
         """What stays of it with the decision for an arm."""
-        return Context(self.encoded.tobytes(), np.concatenate((self.own, self.joint[:, arm])).tobytes())
+        shared = self.joint[:, arm].tobytes() if len(self.joint) else b""
+        return Context(self.encoded.tobytes(), self.own.tobytes() + shared)
 
 
 class ContextArms(Arms):
@@ -82,23 +81,18 @@ class ContextArms(Arms):
         for j in range(design.joint):
             self.common[j, 1 + j] = np.sqrt(ridges[0])
             self.common[j, 0] = 1 / self.common[j, 1 + j] if ridges[0] else 0.0
-        # Σ residual² of every arm; with shared columns the first is that of all arms, whose noise is taken to be one
-        self.residuals: F64 = np.zeros(0)
-        self.counting: F64 = np.zeros(0)  # the rewards of every arm that count
         features, arms = self.estimator.features, self.estimator.arm_features
         self.features = features
         self.measured, self.indicator = _measured(features, self.estimator.standardise)
         self.arm_measured, self.arm_indicator = _measured(arms, self.estimator.standardise)
         self.moments: tuple[F64, F64] = np.zeros((3, self.measured.size)), np.zeros((3, self.arm_measured.size))
-        self.limits = policy.rewards
+        self.limits, self.varies = policy.rewards, policy.asks_variance
 
     def add(self) -> None:
         super().add()
         room = self.table.shape[1]
         if self.factor.shape[1] < room:
-            more = room - self.factor.shape[1]
-            self.factor = np.hstack([self.factor, np.zeros((self.factor.shape[0], more))])
-            self.residuals, self.counting = (np.append(row, np.zeros(more)) for row in (self.residuals, self.counting))
+            self.factor = np.hstack([self.factor, np.zeros((self.factor.shape[0], room - self.factor.shape[1]))])
         arrowhead.begin(self.factor, self.count - 1, self.design.own, self.design.joint, self.ridges[1])
 
     def check_prior(self) -> None:
@@ -129,25 +123,13 @@ class ContextArms(Arms):
         return self._seen(x, arms, members, self.moments)
 
     def _seen(self, x: F64, arms: F64 | None, members: I64, moments: tuple[F64, F64]) -> Seen:
-        design = self.design
-        own, joint, after = np.empty(design.own), np.empty((design.joint, self.count)), moments[0].copy()
-        features, arms_after = NO_ARMS, moments[1]
+        design, after, arms_after = self.design, moments[0].copy(), moments[1]
+        own, joint = np.empty(design.own), np.zeros((design.joint, self.table.shape[1]))
         if arms is not None:
-            arms_after = moments[1].copy()
-            features = np.zeros((design.arm, self.count))
-            see_arms(arms, members, self.arm_measured, self.arm_indicator, arms_after, features)
-        see_context(
-            x,
-            self.measured,
-            self.indicator,
-            after,
-            features,
-            design.private,
-            design.shared,
-            design.crossed,
-            own,
-            joint,
-        )
+            arms_after, first = moments[1].copy(), design.shared.size
+            out = joint[first : first + design.arm]
+            see_arms(arms, members, self.arm_measured, self.arm_indicator, arms_after, out)
+        see_context(x, self.measured, self.indicator, after, *design[:4], own, joint)
         return Seen(x, arms, members, own, joint, (after, arms_after))
 
     def _arm_features(self, given: Any, members: I64, names: Sequence[Hashable]) -> F64 | None:
@@ -156,8 +138,13 @@ class ContextArms(Arms):
             if given is not None:
                 raise TypeError(f"arm_features must be left out: {self.estimator} has none, got {given!r:.200}")
             return None
+        if isinstance(given, np.ndarray) and len(given) == members.size:
+            return features.encode_many(given)
         if not isinstance(given, Mapping):
-            raise TypeError(f"arm_features must be a mapping from arms to their features, got {given!r:.200}")
+            raise TypeError(
+                "arm_features must be a mapping from arms to their features, or an array with a row for each of "
+                f"{members.size} arms, got {given!r:.200}"
+            )
         missing = [names[i] for i in members if names[i] not in given]
         if missing:
             raise ValueError(f"arm_features must have the features of every arm, got none of {missing[0]!r}")
@@ -179,27 +166,17 @@ class ContextArms(Arms):
         assert context is not None
         own, fading = self.design.own, self.fading
         if fading < 1.0:
-            arrowhead.fade(self.factor, self.common, self.residuals, self.count, own, fading, *self.ridges)
-            self.counting *= fading
-        row = np.append(np.frombuffer(context.row), reward)
-        self.residuals[self._pool(arm)] += arrowhead.take(row, arm, own, self.factor, self.common)
-        self.counting[arm] += 1.0
+            arrowhead.fade(self.factor, self.common, self.count, own, fading, *self.ridges)
+        arrowhead.learn(np.frombuffer(context.row), reward, arm, own, self.factor, self.common)
         count_reward(self.kept, arm, 0, reward)
         self.told += 1
-        self.total = self.total * self.fading + 1
+        self.total = self.total * fading + 1
 
     def correct(self, arm: int, number: int, before: float, after: float, context: Context | None = None) -> None:
         assert context is not None
         correct_reward(self.kept, arm, 0, before, after, 1.0)
-        weight, row = self.fading ** (self.told - number), np.frombuffer(context.row).copy()
-        change = weight * (after - before)
-        grown = arrowhead.correct(row, arm, self.design.own, change, self.factor, self.common)
-        pool = self._pool(arm)
-        self.residuals[pool] = max(self.residuals[pool] + weight * (after**2 - before**2) - grown, 0.0)
-
-    def _pool(self, arm: int) -> int:
-        """Where an arm's residuals are summed."""
-        return 0 if self.design.joint else arm
+        weight, row = self.fading ** (self.told - number), np.frombuffer(context.row)
+        arrowhead.correct(row, before, after, weight, arm, self.design.own, self.factor, self.common)
 
     def rescale(self, factor: float, shift: float) -> None:
         raise ValueError(f"what {self.policy!r} has learned cannot be scaled to another range of rewards")
@@ -207,24 +184,23 @@ class ContextArms(Arms):
     # Taking back.
 
     def image(self, arm: int | None, rewards: int = 1) -> tuple[Any, ...]:
-        rows = slice(None) if arm is None or self.fading < 1.0 else arm
-        model = self.factor[:, rows].copy(), self.residuals.copy(), self.counting.copy(), self.common.copy()
-        return rows, model, self.kept[rows].copy(), self.told, self.total, self.moments
+        rows: Any = slice(None) if arm is None or self.fading < 1.0 else arm
+        if self.design.joint and rows is arm:  # the residuals of all arms are summed at the first
+            rows = [0, arm]
+        model = self.factor[:, rows].copy(), self.common.copy(), self.kept[rows].copy()
+        return rows, model, self.told, self.total, self.moments
 
     def put_back(self, image: tuple[Any, ...]) -> None:
-        rows, (factor, residuals, counting, common), kept, self.told, self.total, self.moments = image
+        rows, (factor, common, kept), self.told, self.total, self.moments = image
         self.factor[:, rows], self.common[:], self.kept[rows] = factor, common, kept
-        self.residuals[:], self.counting[:] = residuals, counting
 
     def everything(self) -> tuple[Any, ...]:
-        model = self.factor, self.residuals, self.counting, self.common
-        return *super().everything(), *(part.copy() for part in model)
+        return *super().everything(), self.factor.copy(), self.common.copy()
 
     def set_everything(self, kept: tuple[Any, ...]) -> None:
-        *plain, factor, residuals, counting, common = kept
+        *plain, factor, common = kept
         super().set_everything(tuple(plain))
-        self.factor, self.residuals, self.counting = factor.copy(), residuals.copy(), counting.copy()
-        self.common = common.copy()
+        self.factor, self.common = factor.copy(), common.copy()
 
     # Deciding.
 
@@ -232,19 +208,12 @@ class ContextArms(Arms):
         """Have the table show what formulas see of every arm in this context."""
         if not isinstance(seen, Seen):
             raise ValueError(f"context must be given: {self.policy!r} decides by it")
-        pulls, mean = self.table[PULLS], self.table[MEAN]
-        arrowhead.read(seen.own, seen.joint, self.factor, self.common, self.count, pulls, mean)
+        table = self.table
+        arrowhead.read(seen.own, seen.joint, self.factor, self.common, self.count, table[PULLS], table[MEAN])
         if self.limits is not None:  # predictions may leave the range of rewards, for which the formula is
-            np.clip(mean, *self.limits, out=mean)
-        if self.policy.asks_variance:
-            self.table[VARIANCE] = self._variances()
-
-    def _variances(self) -> F64:
-        """The mean squared residual of every arm."""
-        if self.design.joint:
-            return np.full(self.counting.size, self.residuals[0] / self.total if self.total else 0.0)
-        known = self.counting > 0
-        return np.divide(self.residuals, self.counting, out=np.zeros(self.counting.size), where=known)
+            np.clip(table[MEAN], *self.limits, out=table[MEAN])
+        if self.varies:
+            arrowhead.variances(self.factor, self.design.joint, self.count, self.table[VARIANCE])
 
     def shown(self) -> tuple[F64, F64]:
         return self.statistic(COUNT), self.means()
@@ -260,8 +229,6 @@ class ContextArms(Arms):
             "recent": [],
             "factor": _text(self.factor[:, : self.count]),
             "common": _text(self.common),
-            "residuals": _text(self.residuals[: self.count]),
-            "counting": _text(self.counting[: self.count]),
             "moments": [_text(part) for part in self.moments],
         }
 
@@ -278,8 +245,6 @@ class ContextArms(Arms):
         factor, common = self.factor[:, : self.count], self.common
         factor[:] = _array("factor", state["factor"], factor.shape)
         common[:] = _array("common", state["common"], common.shape)
-        self.residuals[: self.count] = _array("residuals", state["residuals"], (self.count,))
-        self.counting[: self.count] = _array("counting", state["counting"], (self.count,))
         sizes = self.moments[0].shape, self.moments[1].shape
         first, second = (_array("moments", one, size) for one, size in zip(state["moments"], sizes, strict=True))
         self.told, self.total, self.moments = told, total, (first, second)
