@@ -13,13 +13,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from rightarm.estimators import Linear, arrowhead
-from rightarm.estimators.linear import see_context
+from rightarm.contexts.moments import standardised, take
+from rightarm.estimators import arrowhead
 from rightarm.evaluation.targets import contexts_of
 from rightarm.formula import check_count
-from rightarm.live.contextual import NO_ARMS
 from rightarm.logs.rows import Rows
 from rightarm.types import F64, I64
+
+RIDGE = 1.0  # in rows of a standardised column, as that of `Linear`
 
 
 class Expected(Protocol):
@@ -60,27 +61,27 @@ class Ridge:
     def __init__(self, rows: Rows, scaled: F64, contexts: F64) -> None:
         count, size = len(rows.names), contexts.shape[1]
         self.arms, self.scaled, self.contexts = rows.arms, scaled, np.ascontiguousarray(contexts)
-        self.model = model = Linear(size)
-        self.factor = np.zeros((arrowhead.sizes(model.design.own, 0)[0], count))
+        self.factor = np.zeros((arrowhead.sizes(size + 1, 0)[0], count))
         for arm in range(count):
-            arrowhead.begin(self.factor, arm, model.design.own, 0, model.ridge)
-        self.common, self.joint, self.moments = np.zeros((0, 2)), np.zeros((0, count)), np.zeros((3, size))
-        self.columns, self.indicator = model.features.measured, model.features.indicator
-        self.learned = np.empty(model.design.own + 1)  # the row of the present context, and what it brought
-        self.row, self.pulls, self.found = self.learned[:-1], np.empty(count), np.empty(count)
+            arrowhead.begin(self.factor, arm, size + 1, 0, RIDGE)
+        self.nothing = np.zeros((0, count)), np.zeros((0, 2))  # columns that all arms share, and their factor
+        self.columns, self.moments = (np.arange(size), np.full(size, -1)), np.zeros((3, size))
+        self.row = np.ones(size + 2)  # 1, the standardised context, and what the reward was beyond the mean
+        self.pulls, self.found = np.empty(count), np.empty(count)
         self.average = 0.5
 
     def before(self, row: int) -> F64:
-        design, context = self.model.design, (self.contexts[row], self.columns, self.indicator, self.moments)
-        see_context(*context, NO_ARMS, design.private, design.shared, design.crossed, self.row, self.joint)
-        arrowhead.read(self.row, self.joint, self.factor, self.common, self.found.size, self.pulls, self.found)
-        self.found += self.average
-        return np.minimum(np.maximum(self.found, 0.0), 1.0)
+        joint, common = self.nothing
+        standardised(self.contexts[row], *self.columns, self.moments, self.row[1:-1])
+        arrowhead.read(self.row[:-1], joint, self.factor, common, self.found.size, self.pulls, self.found)
+        return np.minimum(np.maximum(self.found + self.average, 0.0), 1.0)
 
     def learn(self, row: int) -> None:
-        arm, reward = int(self.arms[row]), float(self.scaled[row])
-        self.learned[-1] = reward - self.average
-        arrowhead.take(self.learned, arm, self.row.size, self.factor, self.common)
+        reward = float(self.scaled[row])
+        take(self.contexts[row], *self.columns, self.moments)
+        self.row[-1] = reward - self.average
+        arrowhead.take(self.row, int(self.arms[row]), self.row.size - 1, self.factor, self.nothing[1])
+        self.row[0] = 1.0  # which was used up
         self.average += (reward - self.average) / (row + 2)
 
 
