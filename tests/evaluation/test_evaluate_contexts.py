@@ -32,16 +32,24 @@ def law(x: F64) -> F64:
 # Formulas.
 
 
-def test_doubly_robust_is_dense_regression_on_the_rows_before() -> None:
-    log = World(1).even_log(250)
-    ridge, average, total = DenseRidge(4, 6), 0.5, 0.0
+@pytest.mark.parametrize("strength", [1.0, 0.0])
+def test_doubly_robust_is_dense_regression_on_the_rows_before(strength: float) -> None:
+    """Or means, where these have predicted better: with a strength of 0 contexts mean nothing."""
+    log = World(1, strength=strength).even_log(250)
+    ridge, average, total, errors, used = DenseRidge(4, 6), 0.5, 0.0, np.zeros(2), []
+    pulls, sums = np.zeros(4), np.zeros(4)
     for t, (arm, propensity, reward, x) in enumerate(zip(*log.values(), strict=True)):
         row = standard(log["context"][: t + 1])
-        q = np.clip(average + ridge.predict(row), 0.0, 1.0)
-        p = law(x)
+        both = (sums + average) / (pulls + 1), np.clip(average + ridge.predict(row), 0.0, 1.0)
+        used.append(int(errors[1] < errors[0]))
+        p, q = law(x), both[used[-1]]
         total += p @ q + p[arm] / propensity * (reward - q[arm])
+        errors += [(reward - one[arm]) ** 2 for one in both]
         ridge.learn(arm, row, reward - average)
+        pulls[arm] += 1
+        sums[arm] += reward
         average = (0.5 + sum(log["reward"][: t + 1])) / (t + 2)
+    assert np.mean(used[100:]) == (1.0 if strength else 0.0)
     result = quietly(log, law)
     assert result.dr == pytest.approx(total / 250, abs=1e-9)
     assert result.policy == "law"

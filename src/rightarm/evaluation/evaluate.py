@@ -114,13 +114,14 @@ def evaluate(
     - ``floor``: a propensity that no arm could fall below, if there is one, known beforehand. The interval then also
       uses the doubly robust rewards; it becomes narrower where rewards are rare or arms differ much, not always.
     - ``rewards``: q_t of your own, an array with a row for each row of the log and a column for each of ``arms``; or a
-      regression with ``fit`` and ``predict``, such as those of scikit-learn. Without it q_t is ridge regression on the
-      context, for each arm by itself and with standardised columns, or the arm's mean if the log has no contexts.
+      regression with ``fit`` and ``predict``, such as those of scikit-learn. Without it q_t is the arm's mean so far,
+      or, if the log has contexts, ridge regression on them (for each arm by itself, with standardised columns),
+      whichever of both has predicted the rows before better.
 
     The doubly robust estimate is unbiased for any q_t that is made without the reward of row t and what came of it, and
     the better q_t predicts, the steadier it is. So a regression is fitted on (context, arm as a unit vector) in time:
     the rows are divided into ``folds`` parts that follow each other, and each is predicted by a fit on all parts before
-    it, the first one by the ridge regression. (Folds that are predicted by later rows would leak: later choices depend
+    it, the first one as without ``rewards``. (Folds that are predicted by later rows would leak: later choices depend
     on earlier rewards where the log's policy learned.) An array is taken as it is and used for the estimate alone,
     since nobody can see how it was made; the interval uses it nowhere. Predictions are cut to the range of rewards.
     There is no estimate from predictions alone: it would be as wrong as these are.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rightarm.contexts import Features
 from rightarm.extras import polars_for
 from rightarm.formula import check_number
 from rightarm.logs import parquet
@@ -20,6 +21,8 @@ from rightarm.logs.stream import PathLike
 
 if TYPE_CHECKING:
     import polars
+
+MOST_LEVELS, BUCKETS = 50, 16  # of a category in a table: beyond so many levels it is hashed to so many columns
 
 
 def is_log(path: PathLike) -> bool:
@@ -82,11 +85,15 @@ def read_table(
     arm: str = "arm",
     propensity: str = "propensity",
     reward: str = "reward",
+    context: Features | Sequence[str] | None = None,
 ) -> polars.DataFrame:
     """A log that others wrote, as CSV or as one Parquet file: a row for each decision, in the order of decisions.
 
     The columns that hold arm, propensity and reward are given by name. The frame has them as `read_log` gives them,
     with rows counted by ``id`` and ``round``; an empty reward is one that never came.
+
+    ``context`` are the features that make the column ``context``, or names of columns: then numbers are taken as they
+    are, and other columns as categories with the levels that they have, or hashed if these are more than 50.
     """
     pl, path = polars_for("read_table()"), Path(path)
     if path.suffix not in (".csv", PARQUET):
@@ -112,7 +119,32 @@ def read_table(
         pl.col(reward).cast(pl.Float64).alias("reward"),
         count.alias("round"),
     )
-    return frame
+    if context is None:
+        return frame
+    features = context if isinstance(context, Features) else table_features(table, context)
+    declared = [*features.numbers, *features.categories, *features.hashed]
+    encoded = features.encode_many(table.select(_checked_columns(table, declared)))
+    return frame.with_columns(pl.Series("context", encoded.tolist(), dtype=pl.List(pl.Float64)))
+
+
+def table_features(table: polars.DataFrame, columns: Sequence[str]) -> Features:
+    """The features that some columns of a table are, judging by what is in them."""
+    names = _checked_columns(table, columns)
+    numbers = [name for name in names if table[name].dtype.is_numeric()]
+    levels = {name: table[name].drop_nulls().unique().sort().to_list() for name in names if name not in numbers}
+    return Features(
+        numbers,
+        categories={name: found for name, found in levels.items() if len(found) <= MOST_LEVELS},
+        hashed={name: BUCKETS for name, found in levels.items() if len(found) > MOST_LEVELS},
+        required=[name for name in names if not table[name].null_count()],
+    )
+
+
+def _checked_columns(table: polars.DataFrame, names: Sequence[str]) -> list[str]:
+    for name in names:
+        if name not in table.columns:
+            raise ValueError(f"context must be columns of the table, {', '.join(table.columns)}, got {name!r}")
+    return list(names)
 
 
 def _check_column(column: polars.Series, check: Callable[[str, Any], Any], path: Path, first: int) -> None:
