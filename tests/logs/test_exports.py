@@ -178,6 +178,25 @@ def test_vowpal_wabbit_learns_the_best_arm(tmp_path: Path, ending: str) -> None:
     workspace.finish()
 
 
+@pytest.mark.parametrize("ending", ["dsjson", "txt"])
+def test_vowpal_wabbit_learns_the_best_arm_of_each_context(tmp_path: Path, ending: str) -> None:
+    vw = pytest.importorskip("vowpalwabbit")
+    random = np.random.default_rng(3)
+    arms, phone = random.integers(2, size=800), random.integers(2, size=800)
+    log = {"arm": arms, "propensity": [0.5] * 800, "reward": random.random(800) < 0.2 + 0.6 * (arms == phone)}
+    features = ra.Features(categories={"device": ["tv", "phone"]}, required=True)
+    contexts = features.encode_many([{"device": ["tv", "phone"][i]} for i in phone])
+    path = ra.to_vw(log | {"context": contexts}, tmp_path / f"log.{ending}")
+    texts = path.read_text().splitlines() if ending == "dsjson" else path.read_text().strip().split("\n\n")
+    options = "--dsjson" if ending == "dsjson" else ""
+    workspace = vw.Workspace(f"--cb_explore_adf --epsilon 0.1 -q ca {options} --quiet")
+    for text in texts:
+        workspace.learn(text)
+    chosen = [int(np.argmax(workspace.predict(text))) for text in texts[:50]]
+    workspace.finish()
+    assert chosen == phone[:50].tolist()
+
+
 def test_arms_to_choose_among(tmp_path: Path) -> None:
     log = {"arm": [2, 3], "propensity": [0.5, 0.5], "reward": [1.0, 0.5], "among": [[1, 2], [3, 2]]}
     text = ra.to_vw(log, tmp_path / "log.txt").read_text()

@@ -196,8 +196,7 @@ def contexts_of(rows: Rows, policy: Any) -> F64:
     """The contexts of a log, or an error if it has none."""
     if rows.contexts is None:
         raise ValueError(
-            f"log must have the context of every row for {policy!r}, which decides by it; "
-            "bandits with log_context=False leave contexts out"
+            f"log must have the context of every row for {policy!r}; bandits with log_context=False leave contexts out"
         )
     return rows.contexts.rows
 

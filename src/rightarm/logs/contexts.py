@@ -47,19 +47,33 @@ def context_columns(log: Any, length: int, features: Features | None, own: Featu
     if "context" not in log:
         return None
     column = log["context"]
-    by_name = isinstance(column, Mapping) or hasattr(type(column), "columns")
-    rows = column if by_name else listed(column)
-    if not by_name and any(row is None for row in rows):
-        return None
-    if by_name or (rows and all(isinstance(row, Mapping) for row in rows)):
-        names = list(getattr(column, "columns", column) if by_name else rows[0])
-        known = features or Features.accept("context", names)
-        found = Contexts(known.encode_many(rows), known.names)
+    if isinstance(column, np.ndarray) and column.ndim == 2 and column.dtype.kind in "biuf":
+        found = _encoded(column.astype(float), own, features)
+    elif isinstance(column, Mapping) or hasattr(type(column), "columns"):
+        found = _by_name(column, list(getattr(column, "columns", column)), features)
     else:
-        table = _table(rows)
-        found = Contexts(table, column_names(table.shape[1], own, features))
+        rows = listed(column)
+        if any(row is None for row in rows):
+            return None
+        named = bool(rows) and all(isinstance(row, Mapping) for row in rows)
+        found = _by_name(rows, list(rows[0]), features) if named else _encoded(_table(rows), own, features)
     check_lengths([length, len(found.rows)])
     return found
+
+
+def _by_name(contexts: Any, names: list[str], features: Features | None) -> Contexts:
+    """Contexts whose features are named, encoded; without features they are numbers."""
+    known = features or Features.accept("context", names)
+    return Contexts(known.encode_many(contexts), known.names)
+
+
+def _encoded(table: F64, *known: Features | None) -> Contexts:
+    """Contexts that are numbers already, with the names of the features that are known."""
+    wrong = ~np.isfinite(table).all(axis=1)
+    if wrong.any():
+        i = int(np.argmax(wrong))
+        raise ValueError(f"context must be finite numbers, got {table[i].tolist()!r:.80} in row {i + 1}")
+    return Contexts(table, column_names(table.shape[1], *known))
 
 
 def column_names(size: int, *known: Features | None) -> list[str]:
@@ -79,15 +93,10 @@ def _table(rows: list[Any]) -> F64:
                 f"{i + 1}; a log without the column context is evaluated without contexts"
             )
     try:
-        table = np.array(rows, dtype=float).reshape(len(rows), -1)
+        return np.array(rows, dtype=float).reshape(len(rows), -1)
     except (TypeError, ValueError):
         text = "context must be numbers; Features.encode_many makes numbers of other values"
         raise TypeError(f"{text}, got {rows[0]!r:.80} in row 1") from None
-    wrong = ~np.isfinite(table).all(axis=1)
-    if wrong.any():
-        i = int(np.argmax(wrong))
-        raise ValueError(f"context must be finite numbers, got {table[i].tolist()!r:.80} in row {i + 1}")
-    return table
 
 
 # Features of arms.
