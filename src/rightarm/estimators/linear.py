@@ -12,7 +12,9 @@ import numpy as np
 from rightarm.contexts import Features
 from rightarm.contexts.moments import COUNT, MEAN, ROUNDING, SQUARES, standardised, take
 from rightarm.estimators import arrowhead
+from rightarm.estimators.arrowhead import learn as arrowhead_learn
 from rightarm.estimators.estimator import BETWEEN, Estimator
+from rightarm.estimators.statistics import count_reward
 from rightarm.formula import Rule, check_number
 from rightarm.formula.compile import jit
 from rightarm.formula.identity import identity
@@ -317,3 +319,10 @@ def merge(moments: F64, j: int, n: float, mean: float, squares: float) -> None:
         moments[COUNT, j] = before + n
         moments[MEAN, j] += difference * share
         moments[SQUARES, j] += max(squares, 0.0) + difference * difference * before * share
+
+
+@jit
+def learn_counted(row: F64, reward: float, arm: int, private: int, factor: F64, common: F64, kept: F64) -> None:
+    """Learn the reward of a row of an arm, and count it in the arm's plain statistics."""
+    arrowhead_learn(row, reward, arm, private, factor, common)
+    count_reward(kept, arm, 0, reward)

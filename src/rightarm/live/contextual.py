@@ -11,8 +11,8 @@ import numpy as np
 from rightarm.contexts import Features
 from rightarm.estimators import Linear, arrowhead
 from rightarm.estimators.compiled import MEAN, PULLS, VARIANCE
-from rightarm.estimators.linear import see_arms, see_context
-from rightarm.estimators.statistics import COUNT, LOST, SPREAD, SUM, correct_reward, count_reward
+from rightarm.estimators.linear import learn_counted, see_arms, see_context
+from rightarm.estimators.statistics import COUNT, LOST, OWN, SPREAD, SUM, correct_reward
 from rightarm.formula import check_count, check_number
 from rightarm.live.arms import MOST, Arms, check_sizes
 from rightarm.scores.policy import Policy
@@ -87,6 +87,9 @@ class ContextArms(Arms):
         self.arm_measured, self.arm_indicator = _measured(arms, self.estimator.standardise)
         self.moments: tuple[F64, F64] = np.zeros((3, self.measured.size)), np.zeros((3, self.arm_measured.size))
         self.limits, self.varies = policy.rewards, policy.asks_variance
+        self._plan, self._nothing = design[:4], np.zeros((0, 0))
+        self._see, self._read, self._learn = see_context.compiled, arrowhead.read.compiled, learn_counted.compiled
+        self._compile()
 
     def add(self) -> None:
         super().add()
@@ -94,6 +97,16 @@ class ContextArms(Arms):
         if self.factor.shape[1] < room:
             self.factor = np.hstack([self.factor, np.zeros((self.factor.shape[0], room - self.factor.shape[1]))])
         arrowhead.begin(self.factor, self.count - 1, self.design.own, self.design.joint, self.ridges[1])
+
+    def _compile(self) -> None:
+        """Compile, by calling it, whatever a decision or a reward needs."""
+        own, joint, factor = np.zeros(self.design.own), self._nothing, np.zeros((len(self.factor), 1))
+        self._see(
+            np.zeros(self.features.size), self.measured, self.indicator, self.moments[0].copy(), *self._plan, own, joint
+        )
+        common, row, none = np.zeros((0, 2)), np.frombuffer(own.tobytes()), np.zeros(0)
+        self._read(own, joint, factor, common, 0, none, none)
+        self._learn(row, 0.0, 0, 0, factor, common, np.zeros((1, 1, OWN)))
 
     def check_prior(self) -> None:
         raise ValueError(f"prior is for policies without contexts, got {self.policy!r}")
@@ -106,7 +119,9 @@ class ContextArms(Arms):
         """A context as a decision among ``members`` would see it, after one in the context ``before`` if given."""
         if context is None:
             raise ValueError(f"context must be given: {self.policy!r} decides by it")
-        arms = self._arm_features(arm_features, members, names)
+        arms = None
+        if self.design.arm or arm_features is not None:
+            arms = self._arm_features(arm_features, members, names)
         moments = self.moments if before is None else before.moments
         return self._seen(self.features.encode(context), arms, members, moments)
 
@@ -124,12 +139,14 @@ class ContextArms(Arms):
 
     def _seen(self, x: F64, arms: F64 | None, members: I64, moments: tuple[F64, F64]) -> Seen:
         design, after, arms_after = self.design, moments[0].copy(), moments[1]
-        own, joint = np.empty(design.own), np.zeros((design.joint, self.table.shape[1]))
+        own, joint = np.empty(design.own), self._nothing
+        if design.joint:
+            joint = np.zeros((design.joint, self.table.shape[1]))
         if arms is not None:
             arms_after, first = moments[1].copy(), design.shared.size
             out = joint[first : first + design.arm]
             see_arms(arms, members, self.arm_measured, self.arm_indicator, arms_after, out)
-        see_context(x, self.measured, self.indicator, after, *design[:4], own, joint)
+        self._see(x, self.measured, self.indicator, after, *self._plan, own, joint)
         return Seen(x, arms, members, own, joint, (after, arms_after))
 
     def _arm_features(self, given: Any, members: I64, names: Sequence[Hashable]) -> F64 | None:
@@ -167,8 +184,7 @@ class ContextArms(Arms):
         own, fading = self.design.own, self.fading
         if fading < 1.0:
             arrowhead.fade(self.factor, self.common, self.count, own, fading, *self.ridges)
-        arrowhead.learn(np.frombuffer(context.row), reward, arm, own, self.factor, self.common)
-        count_reward(self.kept, arm, 0, reward)
+        self._learn(np.frombuffer(context.row), reward, arm, own, self.factor, self.common, self.kept)
         self.told += 1
         self.total = self.total * fading + 1
 
@@ -187,7 +203,8 @@ class ContextArms(Arms):
         rows: Any = slice(None) if arm is None or self.fading < 1.0 else arm
         if self.design.joint and rows is arm:  # the residuals of all arms are summed at the first
             rows = [0, arm]
-        model = self.factor[:, rows].copy(), self.common.copy(), self.kept[rows].copy()
+        common = self.common.copy() if self.design.joint else self.common  # which is empty then
+        model = self.factor[:, rows].copy(), common, self.kept[rows].copy()
         return rows, model, self.told, self.total, self.moments
 
     def put_back(self, image: tuple[Any, ...]) -> None:
@@ -209,7 +226,7 @@ class ContextArms(Arms):
         if not isinstance(seen, Seen):
             raise ValueError(f"context must be given: {self.policy!r} decides by it")
         table = self.table
-        arrowhead.read(seen.own, seen.joint, self.factor, self.common, self.count, table[PULLS], table[MEAN])
+        self._read(seen.own, seen.joint, self.factor, self.common, self.count, table[PULLS], table[MEAN])
         if self.limits is not None:  # predictions may leave the range of rewards, for which the formula is
             np.clip(table[MEAN], *self.limits, out=table[MEAN])
         if self.varies:
