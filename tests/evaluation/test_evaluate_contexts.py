@@ -373,7 +373,7 @@ def test_unbiased_and_covering(adaptive: bool) -> None:
         log = world.adaptive_log(200) if adaptive else world.even_log(200)
         truth = world.value(log, law)
         plain, informed = quietly(log, law), quietly(log, law, floor=0.05)
-        fitted = quietly(log, law, floor=0.05, rewards=Nearest(), folds=4)
+        fitted = quietly(log, law, floor=0.05, rewards=Memory(), folds=4)
         errors["ridge"].append(plain.dr - truth)
         errors["regression"].append(fitted.dr - truth)
         for name, one in zip(missed, (plain, informed, fitted), strict=True):
@@ -383,15 +383,14 @@ def test_unbiased_and_covering(adaptive: bool) -> None:
     assert max(missed.values()) <= 60 * 0.05 + 4.5 * math.sqrt(60 * 0.05 * 0.95)
 
 
-class Nearest:
-    """The reward of the nearest row: as rash a regression as there is."""
+class Memory:
+    """Knows by heart what it has seen, and expects nothing elsewhere: on its own rows it would be badly biased."""
 
     def fit(self, X: F64, y: F64) -> None:
-        self.X, self.y = X * np.array([1.0] * 5 + [10.0] * 4), y
+        self.seen = {row.tobytes(): reward for row, reward in zip(X, y, strict=True)}
 
     def predict(self, X: F64) -> F64:
-        distances = ((X[:, None] * np.array([1.0] * 5 + [10.0] * 4) - self.X) ** 2).sum(axis=2)
-        return np.asarray(self.y[distances.argmin(axis=1)])
+        return np.array([self.seen.get(row.tobytes(), 0.0) for row in X])
 
 
 def test_a_contextual_policy_that_learns_from_the_log() -> None:
