@@ -609,7 +609,7 @@ def _model(policy: Policy, problem: ContextProblem) -> Model:
         measured, indicator = none, none
     ridge, own_ridge = estimator.ridges
     room = -(-problem.arms // VECTOR) * VECTOR
-    factor = np.zeros((sizes(design.own, design.joint)[0], room))
+    factor = _aligned(sizes(design.own, design.joint)[0], room)
     for arm in range(problem.arms):
         begin(factor, arm, design.own, design.joint, own_ridge)
     return Model(
@@ -623,9 +623,16 @@ def _model(policy: Policy, problem: ContextProblem) -> Model:
         factor=factor,
         common=_common(design.joint, ridge),
         row=np.zeros(design.own + design.joint + 1),
-        rest=np.zeros((design.own + design.joint + 2, VECTOR)),
+        rest=_aligned(design.own + design.joint + 2, VECTOR),
         z=np.zeros(problem.columns),
     )
+
+
+def _aligned(rows: int, columns: int) -> F64:
+    """Zeros from a multiple of 64 bytes on, so that no vector of eight lies across two cache lines."""
+    numbers = np.zeros(rows * columns + VECTOR)
+    first = -(numbers.ctypes.data // numbers.itemsize) % VECTOR
+    return numbers[first : first + rows * columns].reshape(rows, columns)
 
 
 def _common(joint: int, ridge: float) -> F64:

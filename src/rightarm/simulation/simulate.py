@@ -115,7 +115,7 @@ def simulate(
         rounds = check_checkpoints(checkpoints, start.rounds, horizon)
         _check_memory_for(len(chosen) * replications, each.arms, len(rounds), lanes)
         played.append(_Play(chosen, each, start, seed, replications, rounds))
-    jobs = {job: place for play in played for job, place in play.jobs(lanes)}
+    jobs = {job: place for play in played for job, place in play.jobs(lanes, workers)}
     silent = contextlib.nullcontext(lambda rounds: None)
     with _bar(sum(job.rounds for job in jobs)) if progress else silent as on_rounds:
         for job, outcome in play_jobs(jobs, workers, on_rounds):
@@ -148,10 +148,10 @@ class _Play:
         self.pulls = np.empty((len(policies), replications, problem.arms), np.int64)
         self.outside = [0] * len(policies)  # rewards that the policy is not for
 
-    def jobs(self, lanes: int) -> Iterator[tuple[Job, Callable[[Outcome], None]]]:
+    def jobs(self, lanes: int, workers: int) -> Iterator[tuple[Job, Callable[[Outcome], None]]]:
         """The pieces, each with what is to be done with its outcome."""
         if isinstance(self.problem, ContextProblem):
-            lanes = min(lanes, share_of(self.replications, len(self.policies), available_cores()))
+            lanes = min(lanes, share_of(self.replications, len(self.policies), workers))
         for index, policy in enumerate(self.policies):
             for first in range(0, self.replications, lanes):
                 size = min(lanes, self.replications - first)
