@@ -2,5 +2,6 @@
 
 from rightarm.inference.comparisons import Best, Difference, best, difference, harm
 from rightarm.inference.sequences import Means, means
+from rightarm.inference.weighted import weighted_difference
 
-__all__ = ["Best", "Difference", "Means", "best", "difference", "harm", "means"]
+__all__ = ["Best", "Difference", "Means", "best", "difference", "harm", "means", "weighted_difference"]

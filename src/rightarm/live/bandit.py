@@ -53,7 +53,8 @@ class Bandit(Generic[A]):
       ``several`` rewards of one decision come, the ``"last"`` counts, or their ``"sum"``. Late ones correct.
     - ``control``: the arm that others are compared with. ``holdout``: this share of all decisions is given to the
       control, or drawn evenly from all arms if there is none, whatever the policy says; propensities include it.
-      ``guardrail``: an arm that is shown to be worse than the control by more than this is retired by itself.
+      ``guardrail``: an arm that is shown to be worse than the control by more than this is retired by itself; not where
+      the policy decides by contexts.
     - ``prior``: for some arms the mean and the number of rewards to start from, as `add_arm` takes it.
     - ``seed``: the same seed and the same answers give the same decisions, ids included. Without it ids begin at a
       number that no other bandit has used.
@@ -473,12 +474,18 @@ class Bandit(Generic[A]):
             names: list[Any] = state.names
             return {names[i]: p for i, p in zip(law.members.tolist(), law.chance.tolist(), strict=True)}
 
-    def difference(self, arm: A, other: A, *, confidence: float = 0.95) -> Difference:
+    def difference(
+        self, arm: A, other: A, *, where: Mapping[str, Any] | None = None, confidence: float = 0.95
+    ) -> Difference:
         """By how much the mean of ``arm`` is above that of ``other``: an interval that holds at any time.
 
         One may look after every reward and stop when one likes; that the bandit chose what to pull does not matter. The
         bandit's ``reward_range`` makes the interval hold for any number of rewards; without it is asymptotic, and says
         so. `rightarm.inference` has the same for statistics from elsewhere.
+
+        A bandit that decides by contexts shows arms to different people: there decisions are weighted by propensities,
+        and a ``reward_range`` is needed. ``where`` asks for a segment, ``{"device": "phone", "hour": (9, 17)}``: a
+        level or a list of levels of categories, a value or two ends of numbers; see `Features.select`.
 
         >>> import rightarm as ra
         >>> bandit = ra.Bandit(["blue", "red"], ra.UCB(C=0.5))
@@ -486,12 +493,13 @@ class Bandit(Generic[A]):
         cannot tell yet: without a reward_range an arm needs 100 rewards that are not all equal
         """
         with self._lock:
-            return answers.difference(self._ready(), arm, other, confidence)
+            return answers.difference(self._ready(), self._actions.log, arm, other, where, confidence)
 
     def best(self, *, confidence: float = 0.95, tolerance: float = 0.0) -> Best:
         """Which arms can still be the best, which one to choose, and what choosing it for good can cost; at any time.
 
-        ``stop`` says whether that is ``tolerance`` per decision at most. Retired arms are left out.
+        ``stop`` says whether that is ``tolerance`` per decision at most. Retired arms are left out. A bandit that
+        decides by contexts has no best arm: see `difference`.
         """
         with self._lock:
             return answers.best(self._ready(), confidence, tolerance)

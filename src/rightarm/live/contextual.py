@@ -28,18 +28,20 @@ class Context(NamedTuple):
     """The context as numbers, as `Features.encode` made them."""
     row: bytes
     """What is learned from: the row of the chosen arm."""
+    could: bytes
+    """The arms that could be chosen, a bit each, from the lowest on; see `could_choose`."""
 
     def to_json(self) -> list[str]:
-        """Both as base64."""
+        """All of it as base64."""
         return [base64.b64encode(part).decode() for part in self]
 
     @classmethod
     def from_json(cls, texts: Any) -> Context:
         """What `to_json` gave."""
-        if not isinstance(texts, list) or len(texts) != 2 or not all(isinstance(text, str) for text in texts):
-            raise ValueError(f"context must be two texts of base64, got {texts!r:.60}")
-        parts = [_decoded("context", text) for text in texts]
-        return cls(parts[0].tobytes(), parts[1].tobytes())
+        if not isinstance(texts, list) or len(texts) != 3 or not all(isinstance(text, str) for text in texts):
+            raise ValueError(f"context must be three texts of base64, got {texts!r:.60}")
+        parts = [_decoded("context", text) for text in texts[:2]]
+        return cls(parts[0].tobytes(), parts[1].tobytes(), _bytes("context", texts[2]))
 
     def numbers(self) -> list[float]:
         """The encoded context as plain numbers."""
@@ -58,10 +60,28 @@ class Seen(NamedTuple):
     joint: F64
     moments: tuple[F64, F64]
     """What was seen of contexts and of arms' features, this time included."""
+    could: bytes
+    """The members as a bit for each arm."""
 
     def context(self, arm: int) -> Context:
         """What stays of it with the decision for an arm."""
-        return Context(self.encoded.tobytes(), np.concatenate((self.own, self.joint[:, arm])).tobytes())
+        return Context(self.encoded.tobytes(), np.concatenate((self.own, self.joint[:, arm])).tobytes(), self.could)
+
+
+def bits_of(members: I64) -> bytes:
+    """The numbers of arms as a bit for each arm, the lowest first.
+
+    >>> could_choose(bits_of(np.array([0, 9])), 9), could_choose(bits_of(np.array([0, 9])), 17)
+    (True, False)
+    """
+    mask = np.zeros(int(members.max(initial=0)) + 1, dtype=bool)
+    mask[members] = True
+    return np.packbits(mask, bitorder="little").tobytes()
+
+
+def could_choose(could: bytes, arm: int) -> bool:
+    """Whether an arm is among those that `bits_of` wrote."""
+    return arm // 8 < len(could) and bool(could[arm // 8] >> arm % 8 & 1)
 
 
 class ContextArms(Arms):
@@ -89,6 +109,7 @@ class ContextArms(Arms):
         self.arm_measured, self.arm_indicator = _measured(arms, self.estimator.standardise)
         self.moments: tuple[F64, F64] = np.zeros((3, self.measured.size)), np.zeros((3, self.arm_measured.size))
         self.limits = policy.rewards
+        self._could: tuple[I64, bytes] = np.zeros(0, np.int64), b"\0"  # the last members, and their bits
 
     def add(self) -> None:
         super().add()
@@ -146,7 +167,9 @@ class ContextArms(Arms):
             own,
             joint,
         )
-        return Seen(x, arms, members, own, joint, (after, arms_after))
+        if members is not self._could[0]:  # nearly always they are the same
+            self._could = members, bits_of(members)
+        return Seen(x, arms, members, own, joint, (after, arms_after), self._could[1])
 
     def _arm_features(self, given: Any, members: I64, names: Sequence[Hashable]) -> F64 | None:
         features: Features | None = self.estimator.arm_features
@@ -284,11 +307,18 @@ def _text(numbers: F64) -> str:
     return base64.b64encode(np.ascontiguousarray(numbers, dtype="<f8").tobytes()).decode()
 
 
-def _decoded(name: str, text: Any) -> F64:
+def _bytes(name: str, text: Any) -> bytes:
     if not isinstance(text, str):
         raise TypeError(f"{name} must be base64, got {text!r:.60}")
     try:
-        numbers = np.frombuffer(base64.b64decode(text, validate=True), dtype="<f8").astype(float)
+        return base64.b64decode(text, validate=True)
+    except ValueError:
+        raise ValueError(f"{name} must be base64, got {text!r:.60}") from None
+
+
+def _decoded(name: str, text: Any) -> F64:
+    try:
+        numbers = np.frombuffer(_bytes(name, text), dtype="<f8").astype(float)
     except ValueError:
         raise ValueError(f"{name} must be base64 of float64 numbers, got {text!r:.60}") from None
     if not np.isfinite(numbers).all():

@@ -47,6 +47,11 @@ class State:
 
     def _have(self, known: Arms, scale: Scale | None) -> None:
         """Have what is known of the arms, and how rewards are scaled for its policy."""
+        if self.settings.guardrail is not None and known.estimator.asks_context:
+            raise ValueError(
+                f"guardrail must be None where a policy decides by contexts, as {known.policy!r} does: arms are shown "
+                f"to different people, so their means prove no harm, got {self.settings.guardrail}"
+            )
         self.known, self.scale = known, scale
         declared = self.settings.reward_range
         self.reward_range = declared if declared is not None or scale is None else (scale.low, scale.high)
