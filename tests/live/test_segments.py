@@ -28,7 +28,10 @@ def play(bandit: ra.Bandit[str], seed: int, rounds: int, share: float = 1.0, **a
     """Decisions with contexts and rewards, told a few at a time and out of order; ``share`` makes rates smaller."""
     random, rows, waiting = np.random.default_rng(seed), Rows(), Rows()
     for t in range(rounds):
-        context = {"hour": float(random.integers(24)), "device": str(random.choice(["phone", "desktop"]))}
+        context: dict[str, Any] = {
+            "hour": float(random.integers(24)),
+            "device": str(random.choice(["phone", "desktop"])),
+        }
         decision = bandit.ask(context=context, **ask)
         rate = share * RATES[context["device"]][decision.arm]
         waiting.append((decision, context, float(random.random() < rate)))

@@ -227,3 +227,12 @@ def dense(factor: F64, common: F64, private: int, arm: int) -> tuple[F64, F64]:
         place += width + 2
     R[private:, private:], u[private:] = common[:, 1 : shared + 1], common[:, shared + 1]
     return R, u
+
+
+def solution(R: F64, u: F64) -> F64:
+    """θ̂ = R⁻¹ u; 0 for a column about which nothing is known besides the others, where there is no ridge."""
+    theta, sizes = np.zeros(u.size), np.linalg.norm(R, axis=0)
+    for j in reversed(range(u.size)):
+        if abs(R[j, j]) > SINGULAR * sizes[j]:
+            theta[j] = (u[j] - R[j, j + 1 :] @ theta[j + 1 :]) / R[j, j]
+    return theta

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Generic, overload
 from rightarm.extras import polars_for
 from rightarm.files import write_whole
 from rightarm.formula import check_count
-from rightarm.inference import Best, Difference
+from rightarm.inference import Best, Coefficients, Difference
 from rightarm.live import answers, recovery, summary
+from rightarm.live import coefficients as linear
 from rightarm.live import state as saved
 from rightarm.live.actions import Actions
 from rightarm.live.contextual import Seen
@@ -503,6 +504,28 @@ class Bandit(Generic[A]):
         """
         with self._lock:
             return answers.best(self._ready(), confidence, tolerance)
+
+    def coefficients(self, *, confidence: float = 0.95) -> Coefficients:
+        """What each column of a context adds to the reward of each arm, with intervals: printed, as a table or drawn.
+
+        A row of its ``table()`` has the ``arm``, or "shared", the ``feature``, the ``coefficient`` by which the policy
+        decides, in the unit of the rewards and for one deviation of the column, the ends ``low`` and ``high`` of an
+        interval, its ``kind``, and the same ``per_unit`` of the raw feature, by its present deviation. Levels of a
+        category are compared with the average of those seen. With a ``reward_range`` intervals hold at any time, for
+        rewards that are linear in the columns; without, the noise is estimated and they are "approximate". Where there
+        is none, ``lacking`` says why. `rightarm.inference.regression` has the formulas.
+
+        >>> import rightarm as ra
+        >>> policy = ra.BoltzmannGumbel(C=0.05, estimator=ra.Linear(["hour"], intercept=False))
+        >>> bandit = ra.Bandit(["red"], policy, seed=1, reward_range=(-1, 1))
+        >>> for hour in range(24):
+        ...     _ = bandit.tell(bandit.ask(context={"hour": hour}), hour / 24)
+        >>> [(row["arm"], row["feature"], round(row["coefficient"], 2)) for row in bandit.coefficients().table()]
+        [('red', 'hour', 0.33)]
+        """
+        with self._lock:
+            state = self._ready()
+            return linear.coefficients(state, answers.limits(state), confidence)
 
     def table(self) -> list[dict[str, Any]]:
         """For every arm: pulls, estimate, mean of all rewards with a 95% interval, share, probability now, pending.
