@@ -42,7 +42,8 @@ def test_rows_are_what_their_names_say() -> None:
     linear = ra.Linear(FEATURES, arm_features=["price", "size"], private=["hour"])
     design, x, arms = linear.design, np.array([5.0, 1.0, 0.0]), np.array([[2.0, 3.0], [7.0, 11.0]])
     own, joint = np.empty(design.own), np.empty((design.joint, 2))
-    make_rows(x, arms, design.private, design.shared, design.crossed, own, joint)
+    joint[design.shared.size : design.shared.size + 2] = arms
+    make_rows(x, design.private, design.shared, design.arm, design.crossed, own, joint)
     values = {"1": 1.0, **dict(zip(FEATURES.names, x, strict=True))}
     for k in range(2):
         known = values | {"arm price": arms[0, k], "arm size": arms[1, k]}

@@ -102,11 +102,12 @@ def _noise(state: State, limits: tuple[float, float] | None, regression: Regress
     if limits is not None:
         low, high = state.scaled(limits[0]), state.scaled(limits[1])
         return np.full(known.count, (high - low) / 2), BOUNDED
-    counts, squares = known.statistic(kept.COUNT), known.residuals[: known.count]
+    counts, variances = known.statistic(kept.COUNT), np.empty(known.count)
+    arrowhead.variances(known.factor, known.design.joint, known.count, variances)
     if known.design.joint:
-        counts, squares = np.full(known.count, counts.sum()), np.full(known.count, squares.sum())
+        counts = np.full(known.count, counts.sum())
     left = np.where(counts >= FEWEST, counts - regression.ranks(), np.nan)
-    return np.sqrt(squares / np.where(left > 0, left, np.nan)), APPROXIMATE
+    return np.sqrt(variances * counts / np.where(left > 0, left, np.nan)), APPROXIMATE
 
 
 def _scale(state: State) -> tuple[float, float]:
