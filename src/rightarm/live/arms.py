@@ -302,6 +302,14 @@ class Arms:
             raise ValueError(f"{self.policy!r}: what it chooses or explores by are not probabilities: {found}")
         return Law(members, chance, heights, free)
 
+    def scores(self, members: I64) -> tuple[F64, F64] | None:
+        """The location and the scale of some arms' scores, by what the table shows after `law`; None without such."""
+        if self.policy.stated_law[1] is not self.policy:
+            return None
+        first, second, explored = (np.empty(members.size) for _ in range(3))
+        free = self.live.law(self.total + 1, self.table, members, self.live.numbers, first, second, explored)
+        return (first, second) if free else None
+
     def _complain(self, found: int, first: F64, second: F64) -> None:
         try:
             score_law(self.policy.stated_law[0]).check(found, first, second)

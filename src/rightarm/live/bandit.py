@@ -16,12 +16,13 @@ from rightarm.extras import polars_for
 from rightarm.files import write_whole
 from rightarm.formula import check_count
 from rightarm.inference import Best, Coefficients, Difference
-from rightarm.live import answers, recovery, summary
+from rightarm.live import answers, explanations, recovery, summary
 from rightarm.live import coefficients as linear
 from rightarm.live import state as saved
 from rightarm.live.actions import Actions
 from rightarm.live.contextual import Seen
 from rightarm.live.draws import Draws
+from rightarm.live.explanations import Explanation
 from rightarm.live.fold import State
 from rightarm.live.folder import Folder
 from rightarm.live.ledger import A, Decision, Unit, check_unit
@@ -527,6 +528,22 @@ class Bandit(Generic[A]):
         with self._lock:
             state = self._ready()
             return linear.coefficients(state, answers.limits(state), confidence)
+
+    def explain(self, decision: Decision[A] | int | str) -> Explanation:
+        """Why a decision, pending or remembered, chose its arm: a page of text, or HTML in a notebook.
+
+        It has the probability with which the arm was drawn; by what is known now, the arm's prediction and how many
+        pulls that is worth, and what each column of the context contributes to it; and for all arms prediction, pulls,
+        probability, and location and scale of the score, in that context. Without contexts there are no columns.
+
+        >>> import rightarm as ra
+        >>> bandit = ra.Bandit(["red"], ra.UCB(C=0.5, estimator=ra.Linear(["hour"])), seed=1)
+        >>> found = bandit.explain(bandit.ask(context={"hour": 9}))
+        >>> found.arm, found.propensity, [row["column"] for row in found.columns]
+        ('red', 1.0, ['1', 'hour'])
+        """
+        with self._lock:
+            return explanations.explain(self._ready(), decision)
 
     def table(self) -> list[dict[str, Any]]:
         """For every arm: pulls, estimate, mean of all rewards with a 95% interval, share, probability now, pending.

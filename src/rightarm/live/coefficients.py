@@ -40,7 +40,7 @@ def coefficients(state: State, limits: tuple[float, float] | None, confidence: f
     regression, groups, names = Regression(gram), groups_of(known), known.estimator.names
     sigma, kind = _noise(state, limits, regression)
     bounds = regression.bounds(sigma, level)
-    factor, shift, units = *_scale(state), deviations(known)
+    factor, shift, units = *reward_unit(state), deviations(known)
     constant = [bool(i == INTERCEPT) for i in (*known.design.private, *known.design.shared)] + [False] * len(names)
     private, shared = list[Row](), list[Row]()
     for arm in range(known.count):
@@ -110,7 +110,7 @@ def _noise(state: State, limits: tuple[float, float] | None, regression: Regress
     return np.sqrt(variances * counts / np.where(left > 0, left, np.nan)), APPROXIMATE
 
 
-def _scale(state: State) -> tuple[float, float]:
+def reward_unit(state: State) -> tuple[float, float]:
     """By what coefficients are multiplied, and what is added to the intercept, to be in the rewards' own unit."""
     if state.scale is None:
         return 1.0, 0.0
