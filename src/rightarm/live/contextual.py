@@ -107,6 +107,8 @@ class ContextArms(Arms):
         self.arm_measured, self.arm_indicator = _measured(arms, self.estimator.standardise)
         self.moments: tuple[F64, F64] = np.zeros((3, self.measured.size)), np.zeros((3, self.arm_measured.size))
         self.limits, self.varies = policy.rewards, policy.asks_variance
+        self._plan, self._nothing = design[:4], np.zeros((0, 0))
+        self._see, self._read, self._learn = see_context.compiled, arrowhead.read.compiled, learn_counted.compiled
         self._could: tuple[I64, bytes] = np.zeros(0, np.int64), b"\0"  # the last members, and their bits
 
     def add(self) -> None:
@@ -127,7 +129,9 @@ class ContextArms(Arms):
         """A context as a decision among ``members`` would see it, after one in the context ``before`` if given."""
         if context is None:
             raise ValueError(f"context must be given: {self.policy!r} decides by it")
-        arms = self._arm_features(arm_features, members, names)
+        arms = None
+        if self.design.arm or arm_features is not None:
+            arms = self._arm_features(arm_features, members, names)
         moments = self.moments if before is None else before.moments
         return self._seen(self.features.encode(context), arms, members, moments)
 
@@ -145,12 +149,14 @@ class ContextArms(Arms):
 
     def _seen(self, x: F64, arms: F64 | None, members: I64, moments: tuple[F64, F64]) -> Seen:
         design, after, arms_after = self.design, moments[0].copy(), moments[1]
-        own, joint = np.empty(design.own), np.zeros((design.joint, self.table.shape[1]))
+        own, joint = np.empty(design.own), self._nothing
+        if design.joint:
+            joint = np.zeros((design.joint, self.table.shape[1]))
         if arms is not None:
             arms_after, first = moments[1].copy(), design.shared.size
             out = joint[first : first + design.arm]
             see_arms(arms, members, self.arm_measured, self.arm_indicator, arms_after, out)
-        see_context(x, self.measured, self.indicator, after, *design[:4], own, joint)
+        self._see(x, self.measured, self.indicator, after, *self._plan, own, joint)
         if members is not self._could[0]:  # nearly always they are the same
             self._could = members, bits_of(members)
         return Seen(x, arms, members, own, joint, (after, arms_after), self._could[1])
@@ -190,7 +196,7 @@ class ContextArms(Arms):
         own, fading = self.design.own, self.fading
         if fading < 1.0:
             arrowhead.fade(self.factor, self.common, self.count, own, fading, *self.ridges)
-        learn_counted(np.frombuffer(context.row), reward, arm, own, self.factor, self.common, self.kept)
+        self._learn(np.frombuffer(context.row), reward, arm, own, self.factor, self.common, self.kept)
         self.told += 1
         self.total = self.total * fading + 1
 
@@ -232,7 +238,7 @@ class ContextArms(Arms):
         if not isinstance(seen, Seen):
             raise ValueError(f"context must be given: {self.policy!r} decides by it")
         table = self.table
-        arrowhead.read(seen.own, seen.joint, self.factor, self.common, self.count, table[PULLS], table[MEAN])
+        self._read(seen.own, seen.joint, self.factor, self.common, self.count, table[PULLS], table[MEAN])
         if self.limits is not None:  # predictions may leave the range of rewards, for which the formula is
             np.clip(table[MEAN], *self.limits, out=table[MEAN])
         if self.varies:
