@@ -185,3 +185,17 @@ def test_coverage_of_a_segment(floor: float) -> None:
         confounded += plain_difference(bandit).better is True  # over all contexts a and b earn 0.45 each
     allowed = 0.05 * runs + 4.5 * math.sqrt(0.05 * 0.95 * runs)
     assert wrong <= allowed < confounded
+
+
+def test_segments_in_words() -> None:
+    where = {
+        "device": ["phone", "other"],
+        "hour": (9, None),
+        "age": (None, 30),
+        "day": (1, 5),
+        "plan": "free",
+        "x": None,
+    }
+    said = "device = phone or other, hour from 9, age up to 30, day from 1 to 5, plan = free, x missing"
+    assert segments.in_words(where) == said
+    assert segments.in_words({"hour": (None, None)}) == "hour known"

@@ -48,7 +48,8 @@ class Difference:
         sure, where = _sure(self.confidence, self.kind), f" where {self.where}" if self.where else ""
         if self.better is None:
             known = f"{self.arm} − {self.other}{where} is between {number(self.low)} and {number(self.high)} ({sure})"
-            return f"cannot tell yet: {known}; {number(self.estimate)} by the means so far"
+            means = "means" if self.decisions is None else "weighted means"
+            return f"cannot tell yet: {known}; {number(self.estimate)} by the {means} so far"
         ends = (self.low, self.high) if self.better else (-self.high, -self.low)
         word = "better" if self.better else "worse"
         return f"{self.arm} is {word} than {self.other}{where}: by {number(ends[0])} to {number(ends[1])} ({sure})"

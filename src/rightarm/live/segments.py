@@ -110,7 +110,8 @@ def in_words(where: Mapping[str, Any]) -> str:
 
 def _wanted(value: Any) -> str:
     if isinstance(value, tuple | list) and len(value) == 2 and not any(isinstance(end, str) for end in value):
-        ends = [f"{word} {number(end)}" for word, end in zip(("from", "to"), value, strict=True) if end is not None]
+        words = "from", "up to" if value[0] is None else "to"
+        ends = [f"{word} {number(end)}" for word, end in zip(words, value, strict=True) if end is not None]
         return " ".join(ends) or "known"
     if isinstance(value, tuple | list | set | frozenset):
         return f"= {' or '.join(map(str, value))}"
