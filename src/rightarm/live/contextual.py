@@ -103,13 +103,13 @@ class ContextArms(Arms):
             self.common[j, 0] = 1 / self.common[j, 1 + j] if ridges[0] else 0.0
         features, arms = self.estimator.features, self.estimator.arm_features
         self.features = features
+        self._could: tuple[I64, bytes] = np.zeros(0, np.int64), b"\0"  # the last members, and their bits
         self.measured, self.indicator = _measured(features, self.estimator.standardise)
         self.arm_measured, self.arm_indicator = _measured(arms, self.estimator.standardise)
         self.moments: tuple[F64, F64] = np.zeros((3, self.measured.size)), np.zeros((3, self.arm_measured.size))
         self.limits, self.varies = policy.rewards, policy.asks_variance
         self._plan, self._nothing = design[:4], np.zeros((0, 0))
         self._see, self._read, self._learn = see_context.compiled, arrowhead.read.compiled, learn_counted.compiled
-        self._could: tuple[I64, bytes] = np.zeros(0, np.int64), b"\0"  # the last members, and their bits
         self._compile()
 
     def add(self) -> None:
