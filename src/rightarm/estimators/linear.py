@@ -66,6 +66,8 @@ class Linear(Estimator):
     intercept: bool = True
 
     asks_context = True
+    sums = True
+    """Whether what it learns adds up, so that a reward can be replaced, and simulations know it."""
 
     def __post_init__(self) -> None:
         made: dict[str, Any] = {"features": Features.accept("features", self.features)}

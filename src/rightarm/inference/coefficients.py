@@ -64,9 +64,12 @@ class Coefficients:
     confidence: float
     kind: str
     """``bounded``, intervals that hold at any time, or ``approximate``."""
-    forgets: bool
+    lacking: str
+    """Why none has an interval; empty if some have one."""
     centred: bool
     """Whether levels of categories are compared with their average."""
+    of: str = "reward"
+    """What the model predicts."""
 
     @property
     def standardised(self) -> bool:
@@ -105,14 +108,13 @@ class Coefficients:
             notes.append(f"{len(self.rows) - LINES:,} more rows are in frame().")
         if self.standardised:
             notes.append(
-                "A coefficient is what one deviation of its column adds to the reward; per unit it is divided by the "
-                "present deviation."
+                f"A coefficient is what one deviation of its column adds to the {self.of}; per unit it is divided by "
+                "the present deviation."
             )
         if self.centred:
             notes.append("Levels of a category are compared with the average of those that were seen.")
-        if self.forgets:
-            notes.append("There are no intervals: old rewards count less, and what is estimated moves.")
-            return notes
+        if self.lacking:
+            return [*notes, f"There are no intervals: {self.lacking}."]
         notes.append(
             "Intervals are about least squares without the ridge, which draws coefficients to 0. They suppose that "
             "rewards are linear in these columns; all of an arm are right at once."
@@ -167,10 +169,10 @@ def _drawn(found: Coefficients, title: str) -> Any:
     figure.axes[0].set_yticks(range(len(features)), [_short(name) for name in features])
     figure.axes[0].set_ylim(max(len(features), 1) - 0.5, -0.5)
     gone = [f"{count} {what}" for count, what in ((left_out, "features"), (arms_out, "arms")) if count]
-    unit = "reward per deviation of a column" if found.standardised else "reward per unit of a column"
+    unit = f"{found.of} per {'deviation' if found.standardised else 'unit'} of a column"
     words = "interval" if len(arms) <= PANELS else "a dot where 0 is outside the interval"
     interval = f"; {words} ({found._sure()})"
-    below = f"{unit}{'' if found.forgets else interval}{'; not shown: ' + ' and '.join(gone) if gone else ''}"
+    below = f"{unit}{'' if found.lacking else interval}{'; not shown: ' + ' and '.join(gone) if gone else ''}"
     figure.supxlabel(below, fontsize=9)
     figure.suptitle(title, fontsize=10)
     return figure

@@ -57,7 +57,7 @@ def coefficients(state: State, limits: tuple[float, float] | None, confidence: f
             mine, whose = (private, state.names[arm]) if j < own else (shared, SHARED)
             values = float(thetas[j]) + added, low, high, None if lacking else kind
             mine.append(Row(whose, names[j], *values, float(units[j]), constant[j], lacking))
-    return Coefficients(private + shared, level, kind, known.fading < 1.0, bool(groups))
+    return Coefficients(private + shared, level, kind, _why_none(known), bool(groups), unit_of(known))
 
 
 def contextual(state: State) -> ContextArms:
@@ -110,19 +110,29 @@ def _noise(state: State, limits: tuple[float, float] | None, regression: Regress
     return np.sqrt(variances * counts / np.where(left > 0, left, np.nan)), APPROXIMATE
 
 
+def unit_of(known: ContextArms) -> str:
+    """What predictions are of."""
+    return "reward" if known.estimator.sums else "log-odds"
+
+
 def reward_unit(state: State) -> tuple[float, float]:
     """By what coefficients are multiplied, and what is added to the intercept, to be in the rewards' own unit."""
-    if state.scale is None:
+    if state.scale is None or not contextual(state).estimator.sums:
         return 1.0, 0.0
     shift = state.scale.back(0.0)
     return state.scale.back(1.0) - shift, shift
 
 
+def _why_none(known: ContextArms) -> str:
+    """Why no coefficient has an interval; empty if some can have one."""
+    if not known.estimator.sums:
+        return "none for log-odds"
+    return "none with a discount" if known.fading < 1.0 else ""
+
+
 def _lacking(known: ContextArms, seen: bool, apart: bool, unknown: bool) -> str:
     """Why a coefficient has no interval; empty if it has one."""
-    if known.fading < 1.0:
-        return "none with a discount"
-    return NEVER if not seen else TOGETHER if apart else FEW if unknown else ""
+    return _why_none(known) or (NEVER if not seen else TOGETHER if apart else FEW if unknown else "")
 
 
 # Columns of a row: which are of one category, and which are standardised.

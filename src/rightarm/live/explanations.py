@@ -12,7 +12,7 @@ from rightarm import text
 from rightarm.estimators import arrowhead
 from rightarm.estimators.compiled import MEAN, PULLS
 from rightarm.estimators.linear import INTERCEPT
-from rightarm.live.coefficients import centred, gram_of, groups_of, reward_unit, theta
+from rightarm.live.coefficients import centred, gram_of, groups_of, reward_unit, theta, unit_of
 from rightarm.live.contextual import Context, ContextArms, Seen
 from rightarm.live.fold import State
 from rightarm.live.ledger import Answer, Waiting
@@ -92,6 +92,8 @@ def explain(state: State, decision: Any) -> Explanation:
         columns = _columns(state, known, arm, context)
         pulls, mean = _read(known, arm, np.frombuffer(context.row))
         notes.append("Values are in their own unit; coefficients are the present ones, per deviation.")
+        if not known.estimator.sums:
+            notes.append(f"Predictions and contributions are {unit_of(known)}.")
         if known.design.arm:
             notes.append("Other arms cannot be compared: their features came with the decision and were not kept.")
         elif any(state.active):
@@ -99,11 +101,17 @@ def explain(state: State, decision: Any) -> Explanation:
     else:
         pulls, mean = known.table.item(PULLS, arm), known.table.item(MEAN, arm)
         arms = _arms(state, None)
-    prediction = float(state.unscaled(np.array(mean))) if pulls else None
+    prediction = float(_unscaled(state, np.array(mean))) if pulls else None
     notes += ["Arms are as the policy would see them now; * was chosen."] if arms else []
     return Explanation(
         name, state.names[arm], propensity, group, reward, prediction, pulls, columns, arms, tuple(notes)
     )
+
+
+def _unscaled(state: State, means: F64) -> F64:
+    """Predictions in the unit of the rewards, if they are of rewards."""
+    known = state.known
+    return means if isinstance(known, ContextArms) and not known.estimator.sums else state.unscaled(means)
 
 
 def _made(one: Waiting | Answer) -> tuple[int, float, str | None, float | None, Context | None]:
@@ -150,7 +158,7 @@ def _arms(state: State, seen: Seen | None) -> list[dict[str, Any]]:
         return []
     members = np.flatnonzero(state.active)
     law = state.law(members, seen)
-    pulls, means = state.known.table[PULLS, members], state.unscaled(state.known.table[MEAN, members])
+    pulls, means = state.known.table[PULLS, members], _unscaled(state, state.known.table[MEAN, members])
     none = np.full(members.size, np.nan)
     locations, scales = state.known.scores(members) or (none, none)
     return [
