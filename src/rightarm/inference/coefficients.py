@@ -188,8 +188,9 @@ def _largest(named: list[tuple[Any, Row]]) -> tuple[list[Any], int]:
 
 
 def _short(name: Any) -> str:
+    """A name in few letters; its end stays, in which long names differ."""
     whole = str(name)
-    return whole if len(whole) <= NAME else whole[: NAME - 1] + "…"
+    return whole if len(whole) <= NAME else f"{whole[: NAME // 2]}…{whole[1 - NAME // 2 :]}"
 
 
 def _panels(figure: Any, by_arm: dict[Any, list[Row]], places: dict[str, int]) -> None:
@@ -218,7 +219,7 @@ def _colours(figure: Any, by_arm: dict[Any, list[Row]], places: dict[str, int]) 
             place = places[row.feature]
             values[place, column] = row.coefficient
             if row.sure:
-                axes.plot(column, place, "o", color="black", markersize=2.5)
+                axes.plot(column, place, "o", color="black", markeredgecolor="white", markeredgewidth=0.7, markersize=5)
     largest = float(np.nanquantile(np.abs(values), 0.99)) or 1.0
     image = axes.imshow(values, cmap="PuOr_r", vmin=-largest, vmax=largest, aspect="auto", interpolation="nearest")
     axes.set_facecolor("#eeeeee")
