@@ -188,14 +188,8 @@ def test_coverage_of_a_segment(floor: float) -> None:
 
 
 def test_segments_in_words() -> None:
-    where = {
-        "device": ["phone", "other"],
-        "hour": (9, None),
-        "age": (None, 30),
-        "day": (1, 5),
-        "plan": "free",
-        "x": None,
-    }
-    said = "device = phone or other, hour from 9, age up to 30, day from 1 to 5, plan = free, x missing"
-    assert segments.in_words(where) == said
-    assert segments.in_words({"hour": (None, None)}) == "hour known"
+    features = ra.Features(numbers=["hour", "age", "day", "x"], categories={"device": ["phone"], "plan": [1, 2]})
+    where = {"device": "phone", "hour": (9, None), "age": (None, 30), "day": [1, 5], "plan": [1, 2], "x": None}
+    said = "device = phone, hour from 9, age up to 30, day from 1 to 5, plan = 1 or 2, x missing"
+    assert segments.in_words(features, where) == said
+    assert segments.in_words(features, {"hour": (None, None)}) == "hour known"

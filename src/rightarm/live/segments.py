@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rightarm import inference
+from rightarm.contexts import Features
 from rightarm.inference import Difference
 from rightarm.live.contextual import could_choose
 from rightarm.live.fold import State
@@ -53,7 +54,7 @@ def difference(
     kept = features.select(rows.encoded, {} if where is None else where)
     columns = rows.arms[kept], rows.propensities[kept], rows.rewards[kept]
     return inference.weighted_difference(
-        *columns, limits, confidence, floor=_floor(state), names=(arm, other), where=in_words(where or {})
+        *columns, limits, confidence, floor=_floor(state), names=(arm, other), where=in_words(features, where or {})
     )
 
 
@@ -90,26 +91,28 @@ def _logged(state: State, log: LogWriter | None, pair: tuple[Any, Any]) -> Decid
     if len({type(name) for name in state.names}) > 1:
         raise ValueError(f"difference needs arms of one type to find them in the log, got {state.names[:8]}: {reason}")
     log.settle()
+    decided = (event for event in log.since(0) if event["event"] == "decision")
+    contexts = {event["id"]: event["context"] for event in decided if "context" in event}
     frame = read_log(log.path)
-    columns = [frame[name].to_list() for name in ("arm", "propensity", "reward", "among", "context")]
+    columns = [frame[name].to_list() for name in ("id", "arm", "propensity", "reward", "among")]
     places = {pair[0]: 0.0, pair[1]: 1.0}
     rows = [
-        (places.get(arm, 2.0), propensity, reward, context)
-        for arm, propensity, reward, among, context in zip(*columns, strict=True)
-        if reward is not None and context is not None and pair[0] in among and pair[1] in among
+        (places.get(arm, 2.0), propensity, reward, contexts[name])
+        for name, arm, propensity, reward, among in zip(*columns, strict=True)
+        if reward is not None and name in contexts and pair[0] in among and pair[1] in among
     ]
-    arms, propensities, rewards, contexts = zip(*rows, strict=True) if rows else ((), (), (), ())
-    encoded = np.array(contexts, dtype=float).reshape(len(rows), state.features().size)
-    return Decided(np.array(arms), np.array(propensities), np.array(rewards, dtype=float), encoded)
+    arms, propensities, rewards, encoded = zip(*rows, strict=True) if rows else ((), (), (), ())
+    table = np.array(encoded, dtype=float).reshape(len(rows), state.features().size)
+    return Decided(np.array(arms), np.array(propensities), np.array(rewards, dtype=float), table)
 
 
-def in_words(where: Mapping[str, Any]) -> str:
+def in_words(features: Features, where: Mapping[str, Any]) -> str:
     """A segment as people say it: device = phone, hour from 9 to 17."""
-    return ", ".join(f"{name} {_wanted(value)}" for name, value in where.items())
+    return ", ".join(f"{name} {_wanted(value, name in features.numbers)}" for name, value in where.items())
 
 
-def _wanted(value: Any) -> str:
-    if isinstance(value, tuple | list) and len(value) == 2 and not any(isinstance(end, str) for end in value):
+def _wanted(value: Any, measured: bool) -> str:
+    if measured and isinstance(value, tuple | list):
         words = "from", "up to" if value[0] is None else "to"
         ends = [f"{word} {number(end)}" for word, end in zip(words, value, strict=True) if end is not None]
         return " ".join(ends) or "known"
