@@ -36,7 +36,6 @@ PEOPLE: list[dict[str, Any]] = [
         ({"hour": None}, [1]),
         ({"age": (40, None), "device": {1, "other"}}, [1, 3]),
     ],
-    ids=str,
 )
 def test_segments(where: dict[str, Any], chosen: list[int]) -> None:
     assert np.flatnonzero(SOME.select(SOME.encode_many(PEOPLE), where)).tolist() == chosen
@@ -56,7 +55,6 @@ def test_segments(where: dict[str, Any], chosen: list[int]) -> None:
         ({"text": "hello"}, "where must not have 'text'"),
         (["device"], "where must be a mapping"),
     ],
-    ids=str,
 )
 def test_what_is_no_segment(where: Any, error: str) -> None:
     with pytest.raises((TypeError, ValueError), match=error):

@@ -63,7 +63,7 @@ def naive(rows: Rows, pair: tuple[str, str]) -> tuple[float, float, float]:
         ({"hour": (None, 7)}, lambda context: context["hour"] <= 7),
         ({"hour": 7}, lambda context: context["hour"] == 7),
     ],
-    ids=str,
+    ids=["all", "phone", "mornings", "early", "seven"],
 )
 def test_as_a_loop_over_decisions(where: Any, kept: Any) -> None:
     bandit = bandit_of(1)
