@@ -91,15 +91,13 @@ def _logged(state: State, log: LogWriter | None, pair: tuple[Any, Any]) -> Decid
     if len({type(name) for name in state.names}) > 1:
         raise ValueError(f"difference needs arms of one type to find them in the log, got {state.names[:8]}: {reason}")
     log.settle()
-    decided = (event for event in log.since(0) if event["event"] == "decision")
-    contexts = {event["id"]: event["context"] for event in decided if "context" in event}
     frame = read_log(log.path)
-    columns = [frame[name].to_list() for name in ("id", "arm", "propensity", "reward", "among")]
+    columns = [frame[name].to_list() for name in ("arm", "propensity", "reward", "among", "context")]
     places = {pair[0]: 0.0, pair[1]: 1.0}
     rows = [
-        (places.get(arm, 2.0), propensity, reward, contexts[name])
-        for name, arm, propensity, reward, among in zip(*columns, strict=True)
-        if reward is not None and name in contexts and pair[0] in among and pair[1] in among
+        (places.get(arm, 2.0), propensity, reward, context)
+        for arm, propensity, reward, among, context in zip(*columns, strict=True)
+        if reward is not None and context is not None and pair[0] in among and pair[1] in among
     ]
     arms, propensities, rewards, encoded = zip(*rows, strict=True) if rows else ((), (), (), ())
     table = np.array(encoded, dtype=float).reshape(len(rows), state.features().size)
