@@ -149,13 +149,15 @@ def solve(rest: F64, inverse: F64, tiny: float, v: F64, w: F64) -> None:
 @jit
 def take(row: F64, arm: int, private: int, factor: F64, common: F64) -> float:
     """Learn a row of an arm, whose last entry is the reward; ``row`` is used up. Returns the residual's square."""
-    shared, place = common.shape[0], 0
+    shared, place, tiny = common.shape[0], 0, 0.0
+    for j in range(row.size - 1):
+        tiny = max(tiny, SINGULAR * abs(row[j]))
     for j in range(private):
         width = private - j + shared
         if row[j] != 0.0:
             diagonal = factor[place + 1, arm]
             norm = math.sqrt(diagonal * diagonal + row[j] * row[j])
-            if norm > 0.0:
+            if diagonal > 0.0 or norm > tiny:  # without a ridge, what is left of collinear columns is rounding
                 c, s = diagonal / norm, row[j] / norm
                 factor[place, arm], factor[place + 1, arm] = 1.0 / norm, norm
                 for i in range(1, width + 1):
@@ -167,7 +169,7 @@ def take(row: F64, arm: int, private: int, factor: F64, common: F64) -> float:
         new = row[private + j]
         if new != 0.0:
             norm = math.sqrt(common[j, 1 + j] * common[j, 1 + j] + new * new)
-            if norm > 0.0:
+            if common[j, 1 + j] > 0.0 or norm > tiny:
                 c, s = common[j, 1 + j] / norm, new / norm
                 common[j, 0], common[j, 1 + j] = 1.0 / norm, norm
                 for i in range(j + 1, shared + 1):
