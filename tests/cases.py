@@ -207,6 +207,11 @@ PLAYERS = {
         ra.EpsilonGreedy(ra.decreasing(d=0.8, c=2.0)),
         lambda arms: naive_memory.EpsilonGreedy(arms, naive_memory.decreasing(c=2.0, d=0.8)),
     ),
+    "squarecb": PlayerCase(ra.SquareCB(12.0), lambda arms: naive_memory.SquareCB(arms, lambda t, arms: 12.0)),
+    "squarecb, increasing": PlayerCase(
+        ra.SquareCB(ra.increasing(c=3.0)),
+        lambda arms: naive_memory.SquareCB(arms, lambda t, arms: 3.0 * math.sqrt(arms * t)),
+    ),
     "explore, then commit": PlayerCase(
         ra.ExploreThenCommit(each=20), lambda arms: naive_memory.ExploreThenCommit(arms, 20)
     ),

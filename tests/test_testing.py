@@ -40,6 +40,7 @@ PUBLIC = [
     ra.APE2(p=1.5, c=1.0),
     ra.EXP3PlusPlus2017(),
     ra.SoftMix(d=0.5),
+    ra.SquareCB(ra.increasing(c=2.0)),
     ra.UCB(C=0.5),
     ra.UCB1(),
     ra.UCBImproved(horizon=300),

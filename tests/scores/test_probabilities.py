@@ -16,6 +16,7 @@ KNOWN: dict[str, tuple[ra.Policy, dict[str, list[float]]]] = {
     "softmax": (ra.Boltzmann(ra.inverse_log(0.5)), {}),
     "glie": (ra.Boltzmann(ra.glie()), {}),
     "greedy with ties": (ra.EpsilonGreedy(0.2), {}),
+    "squarecb with ties": (ra.SquareCB(ra.increasing(c=2.0)), {}),
     "ucb": (ra.UCB(C=0.5), {}),
     "maillard": (ra.Maillard(), {}),
     "kl-ms": (ra.KLMS(), {}),
@@ -61,6 +62,27 @@ def test_formulas_of_the_papers() -> None:
     kl = [n * float(ra.theory.bernoulli_divergence(m, 0.6)) for n, m in zip(PULLS, MEANS, strict=True)]
     expected = np.exp(-np.array(kl)) / np.exp(-np.array(kl)).sum()
     np.testing.assert_allclose(ra.KLMS().probabilities(ROUND, PULLS, MEANS), expected, rtol=1e-10)
+
+
+def inverse_gaps(means: list[float], gamma: float) -> Any:
+    """Foster and Rakhlin's weights, averaged over which of the arms with the best mean is called the best."""
+    best = [arm for arm, mean in enumerate(means) if mean == max(means)]
+    weights = np.zeros((len(best), len(means)))
+    for row, chosen in zip(weights, best, strict=True):
+        row[:] = [1 / (len(means) + gamma * (max(means) - mean)) for mean in means]
+        row[chosen] = 1 - sum(row[arm] for arm in range(len(means)) if arm != chosen)
+    return weights.mean(axis=0)
+
+
+@pytest.mark.parametrize("means", [MEANS, [0.5], [0.5, 0.5], [0.5] * 7, [-3.0, 1e6, 1e6, 0.25], [0.0, 1e-12, 1e200]])
+@pytest.mark.parametrize("gamma", [0.0, 1e-9, 7.5, 1e12])
+def test_inverse_gap_weighting(means: list[float], gamma: float) -> None:
+    pulls = [3] * len(means)
+    found = ra.SquareCB(gamma).probabilities(sum(pulls) + 1, pulls, means)
+    np.testing.assert_allclose(found, inverse_gaps(means, gamma), rtol=1e-12)
+    growing = ra.SquareCB(ra.increasing(c=0.5)).probabilities(sum(pulls) + 1, pulls, means)
+    now = 0.5 * math.sqrt(len(means) * (sum(pulls) + 1))
+    np.testing.assert_allclose(growing, inverse_gaps(means, now), rtol=1e-12)
 
 
 def test_large_gains_do_not_overflow() -> None:

@@ -14,6 +14,7 @@ from rightarm.policies.exp3pp2017 import EXP3PlusPlus2017
 from rightarm.policies.exponential import EXP3, EXP3PlusPlus, SoftMix
 from rightarm.policies.greedy import EpsilonGreedy, ExploreThenCommit, decreasing
 from rightarm.policies.gumbel import BoltzmannGumbel, PerturbedMean, ScaledGumbel
+from rightarm.policies.inverse_gap import SquareCB, increasing
 from rightarm.policies.kl import KLMS, KLUCB, GaussianKLUCB
 from rightarm.policies.maillard import Maillard
 from rightarm.policies.robust import APE2, catoni_ucb, median_ucb
@@ -46,11 +47,13 @@ __all__ = [
     "ScaledGumbel",
     "Schedule",
     "SoftMix",
+    "SquareCB",
     "UCBImproved",
     "catoni_ucb",
     "constant",
     "decreasing",
     "glie",
+    "increasing",
     "inverse_log",
     "inverse_sqrt",
     "median_ucb",

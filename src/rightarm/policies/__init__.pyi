@@ -105,6 +105,10 @@ class _SoftMix(PolicyFamily):
     def __call__(self, d: float) -> Policy:
         """Exponential weights on estimated gains, with exploration and learning rate made for stochastic rewards."""
 
+class _SquareCB(PolicyFamily):
+    def __call__(self, gamma: ScheduleLike, estimator: Estimator | str = ...) -> Policy:
+        """Explore each arm with a probability that falls with its gap to the best mean, and pull the best one otherwise."""
+
 class _UCBImproved(PolicyFamily):
     def __call__(self, horizon: float, estimator: Estimator | str = ...) -> Policy:
         """Pull all arms equally often, and after every phase eliminate those that are worse than the best by confidence."""
@@ -120,6 +124,10 @@ class _decreasing(Family):
 class _glie(Family):
     def __call__(self) -> Schedule:
         """η_t = log t / max_i (μ̂_best − μ̂_i): every arm keeps a probability of at least 1/(K t), greedy in the limit."""
+
+class _increasing(Family):
+    def __call__(self, c: float) -> Schedule:
+        """γ_t = c √(K t): exploration falls off like 1/√t, for rewards that differ by about 1."""
 
 class _inverse_log(Family):
     def __call__(self, c: float) -> Schedule:
@@ -155,10 +163,12 @@ PerturbedMean: _PerturbedMean
 RobustUCB: _RobustUCB
 ScaledGumbel: _ScaledGumbel
 SoftMix: _SoftMix
+SquareCB: _SquareCB
 UCBImproved: _UCBImproved
 constant: _constant
 decreasing: _decreasing
 glie: _glie
+increasing: _increasing
 inverse_log: _inverse_log
 inverse_sqrt: _inverse_sqrt
 two_phase: _two_phase
