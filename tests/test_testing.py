@@ -33,6 +33,7 @@ PUBLIC = [
     ra.Maillard(),
     ra.PerturbedMean(ra.noise.Exponential()),
     ra.PerturbedMean(ra.noise.Uniform()),
+    ra.RandUCB(C=0.5),
     ra.RobustUCB(u=1.0),
     ra.ScaledGumbel(),
     ra.catoni_ucb(u=1.0, horizon=1_000),

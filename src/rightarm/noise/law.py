@@ -27,7 +27,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rightarm.formula import check_number, rule_of
+from rightarm.formula import Formula
 from rightarm.formula.compile import Kernel, jit, pointer
 from rightarm.formula.identity import identity
 from rightarm.noise import quadrature
@@ -38,6 +38,7 @@ f32 = np.float32
 u32 = np.uint32
 
 FILL = "void(uint32[::1], float32[::1])"
+TAILS = "void(float64[::1], float64[::1], float64[::1])"
 PER_WORD = 2.0**-32
 LEVELS, GOLDEN = 100, 2654435769  # shares at which cdf and quantile are compared: multiples of the golden ratio
 LEAST_KNOWN = 1e-6  # probability whose logarithm is stated, where probabilities have an error of up to 1e-11
@@ -115,6 +116,9 @@ class Law(ScoreLaw):
     log_kernel: ClassVar[Kernel | None] = None
     """Compiled: the logarithm of one arm's probability, all scales being positive and of a usual size."""
 
+    log_tails: ClassVar[Kernel | None] = None
+    """Compiled: log P[Z ≤ x] and log P[Z > x], with all their digits."""
+
     symmetric: ClassVar[bool] = False
     """Whether −Z has the same law, so that a negative scale is as good as a positive one."""
 
@@ -130,7 +134,7 @@ class Law(ScoreLaw):
             raise TypeError(f"{type(self).__name__}{signature}: {error}") from None
         bound.apply_defaults()
         for name, value in bound.arguments.items():
-            setattr(self, name, check_number(name, value, rule_of(hints[name])))
+            setattr(self, name, Formula.check(name, value, hints[name]))
 
     @classmethod
     def parameters(cls) -> dict[str, Any]:
@@ -143,9 +147,14 @@ class Law(ScoreLaw):
         return cls.__law_parameters__
 
     @property
-    def values(self) -> dict[str, float]:
+    def values(self) -> dict[str, Any]:
         """The values of the parameters."""
         return {name: getattr(self, name) for name in self.parameters()}
+
+    @property
+    def drawn(self) -> Law:
+        """The law that numbers are drawn from: the law itself, unless it says how arms share another one."""
+        return self
 
     def cdf(self, x: Any) -> Any:
         """P[Z ≤ x]."""
@@ -179,6 +188,15 @@ class Law(ScoreLaw):
     def chances(self) -> Any:
         kernel = self._fitting("kernel")
         return _chances(self) if kernel is None else kernel.dispatcher or kernel.compiled
+
+    @property
+    def knows_tails(self) -> bool:
+        """Whether `tails` have all their digits, however small they are."""
+        return self._fitting("log_tails") is not None
+
+    def tails(self) -> Any:
+        """`log_tails` compiled for a row of numbers."""
+        return _tails(self)
 
     def log_of_one(self, first: F64, second: F64, arm: int) -> float:
         if self._fitting("kernel") is None:
@@ -225,7 +243,8 @@ class Law(ScoreLaw):
     def specification(self) -> dict[str, Any]:
         """The law as plain data."""
         described = {"law": f"{type(self).__module__}:{type(self).__qualname__}", "code": identity(type(self))}
-        return {**described, "parameters": self.values} if self.values else described
+        values = {name: v.specification() if hasattr(v, "specification") else v for name, v in self.values.items()}
+        return {**described, "parameters": values} if values else described
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and isinstance(other, Law) and self.values == other.values
@@ -277,6 +296,7 @@ parameters: Any = None  # stands for the values of a law's parameters, as its ``
 @functools.cache
 def compiled_law(law: Law) -> Any:
     """The law as a compiled function from words to draws."""
+    law = law.drawn
     made, subject = type(law).quantile, f"the noise {law}"
     if made is None:
         raise TypeError(f"{law!r} has no quantile: give it a method quantile(self, u), what it draws at a share u")
@@ -317,13 +337,35 @@ def cdf_of_row(x: F64, out: F64) -> None:
         out[i] = cdf(parameters, x[i])
 
 
+def tails_of_row(x: F64, below: F64, above: F64) -> None:
+    """The template of the tails of a law that has a formula for them."""
+    for i in range(x.size):
+        below[i], above[i] = log_tails(x[i])
+
+
+def tails_by_cdf(x: F64, below: F64, above: F64) -> None:
+    """The template of the tails of another law."""
+    for i in range(x.size):
+        share = cdf(parameters, x[i])
+        below[i], above[i] = np.log(share), np.log1p(-share)
+
+
+def log_tails(x: float) -> tuple[float, float]:
+    """Stands in the template for a law's own formula."""
+    raise NotImplementedError
+
+
+@functools.cache
+def _tails(law: Law) -> Any:
+    subject, formula = f"the tails of the noise {law}", law._fitting("log_tails")
+    if formula is not None:
+        return pointer(subject, tails_of_row, TAILS, log_tails=formula)
+    _checked_ends(law)
+    return pointer(subject, tails_by_cdf, TAILS, cdf=type(law).cdf, parameters=_self(law))
+
+
 @functools.cache
 def _chances(law: Law) -> Any:
-    if type(law).cdf is Law.cdf:
-        raise TypeError(
-            f"{law!r}: its probabilities are not known, because it has no cdf; give its class a method cdf(self, x) "
-            "with P[Z ≤ x]"
-        )
     subject, low, high = f"the cdf of the noise {law}", *_checked_ends(law)
     row = pointer(subject, cdf_of_row, "void(float64[::1], float64[::1])", cdf=type(law).cdf, parameters=_self(law))
     return functools.partial(quadrature.of_largest.compiled, row, low, high)
@@ -331,6 +373,11 @@ def _chances(law: Law) -> Any:
 
 def _checked_ends(law: Law) -> tuple[float, float]:
     """Where the cdf leaves 0 and reaches 1, but for quadrature.CUT; checked against the quantile function."""
+    if type(law).cdf is Law.cdf:
+        raise TypeError(
+            f"{law!r}: its probabilities are not known, because it has no cdf; give its class a method cdf(self, x) "
+            "with P[Z ≤ x]"
+        )
     with np.errstate(all="ignore"):
         shares, z, error = _quantiles(law)
         if not np.isfinite(z).all():

@@ -19,7 +19,7 @@ from rightarm.policies.kl import KLMS, KLUCB, GaussianKLUCB
 from rightarm.policies.maillard import Maillard
 from rightarm.policies.robust import APE2, catoni_ucb, median_ucb
 from rightarm.policies.thompson import BetaThompson, GaussianThompson
-from rightarm.policies.ucb import MOSS, UCB, UCB1, AnytimeMOSS, RobustUCB, UCBImproved
+from rightarm.policies.ucb import MOSS, UCB, UCB1, AnytimeMOSS, RandUCB, RobustUCB, UCBImproved
 from rightarm.scores.policy import Policy, policy, probabilities
 
 __all__ = [
@@ -43,6 +43,7 @@ __all__ = [
     "Maillard",
     "PerturbedMean",
     "Policy",
+    "RandUCB",
     "RobustUCB",
     "ScaledGumbel",
     "Schedule",

@@ -93,6 +93,10 @@ class _PerturbedMean(PolicyFamily):
     def __call__(self, noise: Law, scale: float = 1.0, estimator: Estimator | str = ...) -> Policy:
         """Perturb each arm's mean by noise of any law, whose scale shrinks with the arm's own pulls."""
 
+class _RandUCB(PolicyFamily):
+    def __call__(self, C: float, estimator: Estimator | str = ...) -> Policy:
+        """Upper confidence bounds whose width is drawn anew for each decision, one draw for all arms."""
+
 class _RobustUCB(PolicyFamily):
     def __call__(self, u: float, estimator: Estimator | str = ...) -> Policy:
         """An upper confidence bound on a truncated mean, for rewards of which only the second moment is known to be ≤ u."""
@@ -160,6 +164,7 @@ GaussianKLUCB: _GaussianKLUCB
 GaussianThompson: _GaussianThompson
 Maillard: _Maillard
 PerturbedMean: _PerturbedMean
+RandUCB: _RandUCB
 RobustUCB: _RobustUCB
 ScaledGumbel: _ScaledGumbel
 SoftMix: _SoftMix

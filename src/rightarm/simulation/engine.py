@@ -179,6 +179,7 @@ def _limits(policy: Policy, problems: tuple[Problem, ...]) -> F64:
 def _uses(policy: Policy, problem: Problem | RandomProblem) -> Uses:
     return Uses(
         noisy=policy.noise is not None,
+        shared=isinstance(policy.noise, noise.Shared),
         by_arm=policy.by_arm,
         clocked=policy.clocked,
         lazy=policy.lazy,

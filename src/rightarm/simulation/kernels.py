@@ -39,11 +39,19 @@ EPOCH = 4  # bounds of scores hold for four rounds times the number of arms: lon
 
 
 @jit
-def fill_noise(rounds: int, state: U32, law: Any, words: U32, z: F32) -> None:
-    """The policy's noise for a block of rounds: a row for each arm, and one for exploration if there is any."""
+def fill_noise(rounds: int, state: U32, law: Any, shared: bool, words: U32, z: F32) -> None:
+    """The policy's noise for a block of rounds: a row for each arm, and one for exploration if there is any.
+
+    What arms share is the draw of the first.
+    """
     arms, lanes = words.shape[1], words.shape[2]
     draw_words(state, words[:rounds].reshape(rounds * arms, lanes))
     law(words[:rounds].reshape(rounds * arms * lanes), z[:rounds].reshape(rounds * arms * lanes))
+    if shared:
+        for r in range(rounds):
+            for k in range(1, arms):
+                for lane in range(lanes):
+                    z[r, k, lane] = z[r, 0, lane]
 
 
 @jit
@@ -422,7 +430,7 @@ def play(
     while t < end:
         rounds = min(end - t, z.shape[0])
         if noisy:
-            fill_noise(rounds, streams.policy, law, words, z)
+            fill_noise(rounds, streams.policy, law, uses.shared, words, z)
         elif explores:
             draw_words(streams.policy, words[:rounds].reshape(rounds, words.shape[2]))
         if uniform or second or normal:

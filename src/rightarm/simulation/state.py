@@ -55,6 +55,7 @@ class Uses(NamedTuple):
     """What the formulas make use of."""
 
     noisy: bool  # the policy draws noise
+    shared: bool  # all arms share a draw
     by_arm: bool  # its score is location + scale·something, kept between an arm's pulls,
     clocked: bool  # and the something is a clock, not noise
     lazy: bool  # its score never falls while an arm rests
