@@ -39,7 +39,7 @@ def numbers(location: F64, scale: F64) -> int:
 
 @jit
 def overtaken(m: float, s: float, next_m: float, next_s: float) -> float:
-    """Where a line that is no less steep overtakes another; ∞ if never. Of halves, whose differences do not overflow."""
+    """Where a line that is no less steep overtakes another; ∞ if never. Halves do not overflow in a difference."""
     if next_s == s:
         return np.inf if next_m <= m else -np.inf
     return (0.5 * m - 0.5 * next_m) / (0.5 * next_s - 0.5 * s)
