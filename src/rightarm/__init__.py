@@ -4,7 +4,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from rightarm import inference, moved, noise, propensity, theory
-from rightarm.estimators import Catoni, CatoniEstimator, Estimator, Mean, MedianOfMeans
+from rightarm.contexts import Features
+from rightarm.estimators import Catoni, CatoniEstimator, Estimator, Linear, Mean, MedianOfMeans
 from rightarm.evaluation import Evaluation, Lift, Replay, SampleRatio, evaluate, lift, replay, sample_ratio
 from rightarm.formula import Count, NonNegative, Positive, Probability
 from rightarm.live import Bandit, Decision
@@ -100,10 +101,12 @@ __all__ = [
     "Estimator",
     "Evaluation",
     "ExploreThenCommit",
+    "Features",
     "Gaussian",
     "GaussianKLUCB",
     "GaussianThompson",
     "Lift",
+    "Linear",
     "Loaded",
     "LogNormal",
     "LogWriter",

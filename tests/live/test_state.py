@@ -159,6 +159,7 @@ KEYS += [
     "control",
     "holdout",
     "guardrail",
+    "log_context",
     "arms",
     "active",
     "harmful",

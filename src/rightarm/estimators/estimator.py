@@ -68,6 +68,8 @@ class Estimator:
     learn: ClassVar[Callable[..., None] | Kernel | None] = None
     read: ClassVar[Callable[..., tuple[float, float]] | Kernel | None] = None
     estimate: ClassVar[Callable[..., float] | Kernel | None] = None
+    asks_context: ClassVar[bool] = False
+    """Whether what it makes of an arm's rewards depends on a context."""
 
     discount: float | None = field(default=None, kw_only=True)
     window: int | None = field(default=None, kw_only=True)

@@ -7,9 +7,12 @@ import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from rightarm.formula import check_number
 from rightarm.live import answers
 from rightarm.live.changes import Changes
+from rightarm.live.contextual import Seen
 from rightarm.live.fold import State
 from rightarm.live.folder import Folder
 from rightarm.live.ledger import Answer, Decision, Unit, Waiting
@@ -38,11 +41,16 @@ class Actions(Changes):
 
     # Decisions.
 
-    def decide(self, made: list[Waiting], members: I64 | None, meta: Mapping[str, Any] | None) -> None:
-        """Make decisions that were drawn, among ``members`` if given."""
-        state = self.state
-        rows, used = [(waiting,) for waiting in made], state.draws.used
-        self.make(state.forget_draws, used, state.decided, rows, _decisions, state, made, members, meta)
+    def decide(
+        self,
+        made: list[Waiting],
+        members: I64 | None,
+        meta: Mapping[str, Any] | None,
+        seen: Sequence[Seen | None],
+    ) -> None:
+        """Make decisions that were drawn, among ``members`` if given, each in its context."""
+        state, rows = self.state, list(zip(made, seen, strict=True))
+        self.make(state.forget_draws, state.drawn(), state.decided, rows, _decisions, state, rows, members, meta)
         if self.folder is not None:
             self.count()
 
@@ -56,16 +64,19 @@ class Actions(Changes):
 
     # Rewards.
 
-    def tell_arm(self, arm: Hashable, reward: Any) -> bool:
+    def tell_arm(self, arm: Hashable, reward: Any, context: Any, arm_features: Any) -> bool:
         """Learn a reward of an arm that belongs to no decision."""
         state = self.state
         number, value = state.arm_number("arm", arm), state.check_reward(reward)
+        members = np.array([number])
+        seen = state.see(context, arm_features, members)
         state.known.rehearse([(number, state.scaled(value), 1.0)])
 
         def events() -> list[Event]:
-            return [{"event": "observation", "arm": state.names[number], "reward": value, "time": self.now()}]
+            told = {"event": "observation", "arm": state.names[number], "reward": value, "time": self.now()}
+            return [told | _context(state, seen)]
 
-        self.make(state.put_back, state.image(number), state.observed, [(number, value)], events)
+        self.make(state.put_back, state.image(number), state.observed, [(number, value, seen)], events)
         self.count()
         return True
 
@@ -271,12 +282,22 @@ class Actions(Changes):
             self.folder.look(state, self.log)
 
 
-def _decisions(state: State, made: list[Waiting], members: I64 | None, meta: Mapping[str, Any] | None) -> list[Event]:
+def _decisions(
+    state: State, made: list[tuple[Waiting, Seen | None]], members: I64 | None, meta: Mapping[str, Any] | None
+) -> list[Event]:
     """The events of decisions."""
     extra: dict[str, Any] = {} if members is None else {"among": [state.names[i] for i in members]}
     if meta is not None:
         extra["meta"] = dict(meta)
-    return [waiting.as_event() | extra for waiting in made]
+    return [waiting.as_event() | extra | _context(state, seen) for waiting, seen in made]
+
+
+def _context(state: State, seen: Seen | None) -> dict[str, Any]:
+    """What events say of a context."""
+    if seen is None or not state.settings.log_context:
+        return {}
+    arms = {} if seen.arm_features is None else {"arm_features": seen.arm_features.tolist()}
+    return {"context": seen.encoded.tolist()} | arms
 
 
 def _call(function: Callable[..., None], *arguments: Any) -> None:

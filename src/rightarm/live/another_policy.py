@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rightarm.formula import difference
 from rightarm.live.arms import Arms
+from rightarm.live.contextual import arms_for
 from rightarm.scores.policy import Policy
 from rightarm.scores.rewards import Scale
 
@@ -25,7 +26,7 @@ def carried_over(known: Arms, policy: Policy) -> Arms:
     before = known.policy
     try:
         _check_memory(before, policy)
-        new = Arms(policy, known.discount, known.window)
+        new = arms_for(policy, known.discount, known.window)
         for _ in range(known.count):
             new.add()
         new.restore(known.to_json())

@@ -108,8 +108,8 @@ class Arms:
 
     # Learning.
 
-    def learn(self, arm: int, reward: float, propensity: float) -> None:
-        """Take a reward of an arm, which was chosen with ``propensity``."""
+    def learn(self, arm: int, reward: float, propensity: float, context: Any = None) -> None:
+        """Take a reward of an arm, which was chosen with ``propensity``, in a context if the policy looks at any."""
         t = self.total + 1
         if self.ever is not None:
             count_reward(self.ever, arm, 0, reward)
@@ -208,7 +208,7 @@ class Arms:
         if self.estimator.size:
             raise ValueError(f"{self.estimator} cannot correct a reward: it cannot take one back that it has learned")
 
-    def correct(self, arm: int, number: int, before: float, after: float) -> None:
+    def correct(self, arm: int, number: int, before: float, after: float, context: Any = None) -> None:
         """Replace the ``number``-th reward that was learned, as if ``after`` had come in the place of ``before``."""
         if self.ever is not None:
             correct_reward(self.ever, arm, 0, before, after, 1.0)
@@ -221,6 +221,17 @@ class Arms:
         if self.kept.item(arm, 0, COUNT) < FORGOTTEN:
             return
         self.estimates.correct(self.table, self.kept, arm, before, after, self.fading**age, self.estimates.numbers)
+
+    # What a decision can change: what was noticed of contexts.
+
+    def notice(self, seen: Any) -> None:
+        """A decision was made in this context; nothing to a policy that looks at none."""
+
+    def noticed(self) -> Any:
+        """What `notice` changes."""
+
+    def put_back_noticed(self, noticed: Any) -> None:
+        """Put back what `noticed` gave."""
 
     # What learning can change, so that it can be begun anew if an interrupt breaks it off.
 
@@ -258,17 +269,22 @@ class Arms:
 
     # Deciding.
 
-    def law(self, members: I64, waiting: I64, floor: float = 0.0) -> Law:
+    def look(self, seen: Any) -> None:
+        """Have the table show what formulas see of the arms now."""
+        if self.estimator.weighs:
+            self._weigh()
+
+    def law(self, members: I64, waiting: I64, floor: float = 0.0, seen: Any = None) -> Law:
         """The exact probability of each of some arms, ``floor`` at least.
 
-        ``waiting`` is the number of decisions of every arm that wait for a reward: see `share_untried`.
+        ``waiting`` is the number of decisions of every arm that wait for a reward: see `share_untried`. ``seen`` is the
+        context, if the policy looks at any.
         """
         count = members.size
         if count != self._scratch[0].size:
             self._scratch = np.empty(count), np.empty(count), np.empty(count)
         first, second, explored = self._scratch
-        if self.estimator.weighs:
-            self._weigh()
+        self.look(seen)
         chance, heights = np.empty(count), np.empty(count)
         free = self.live.law(self.total + 1, self.table, members, self.live.numbers, first, second, explored)
         if free:
@@ -279,7 +295,7 @@ class Arms:
             rest = share_untried(self.table[PULLS], members, waiting, chance)
             if rest:
                 known = self.table[PULLS, members] >= FORGOTTEN
-                chance[known] = rest * self.law(members[known], waiting).chance
+                chance[known] = rest * self.law(members[known], waiting, seen=seen).chance
             explored = np.zeros(count)
         if not self._mix(chance, explored, floor, heights):
             found = f"{chance.tolist()}, explored {explored.tolist()}"
@@ -293,6 +309,10 @@ class Arms:
             raise ValueError(f"{self.policy!r}: the scores have no law in this state: {error}") from None
 
     # What is known.
+
+    def shown(self) -> tuple[F64, F64]:
+        """The pulls and the estimate of every arm, for tables."""
+        return self.row(PULLS), self.row(MEAN)
 
     def row(self, which: int) -> F64:
         """A row of the table."""

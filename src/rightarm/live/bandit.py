@@ -19,6 +19,7 @@ from rightarm.inference import Best, Difference
 from rightarm.live import answers, recovery, summary
 from rightarm.live import state as saved
 from rightarm.live.actions import Actions
+from rightarm.live.contextual import Seen
 from rightarm.live.draws import Draws
 from rightarm.live.fold import State
 from rightarm.live.folder import Folder
@@ -56,6 +57,7 @@ class Bandit(Generic[A]):
     - ``prior``: for some arms the mean and the number of rewards to start from, as `add_arm` takes it.
     - ``seed``: the same seed and the same answers give the same decisions, ids included. Without it ids begin at a
       number that no other bandit has used.
+    - ``log_context``: whether the log has the contexts; without them nobody can evaluate or recover from it.
     - ``log``: a path, or a `LogWriter`, to which everything that happens is written before it counts. It must be a new
       one: `open`, `from_json` and `from_log` go on with one that has events.
     - ``clock``: seconds since 1970, for windows, `expire` and the log.
@@ -99,6 +101,7 @@ class Bandit(Generic[A]):
         holdout: float = 0.0,
         guardrail: float | None = None,
         prior: Mapping[A, Any] | None = None,
+        log_context: bool = True,
         seed: int | None = None,
         log: Log | None = None,
         clock: Callable[[], float] = time.time,
@@ -118,6 +121,7 @@ class Bandit(Generic[A]):
             None if control is None else hashable_name(control),
             holdout,
             guardrail,
+            log_context,
         )
         names = distinct(arms)
         if not names:
@@ -235,6 +239,8 @@ class Bandit(Generic[A]):
     def ask(
         self,
         *,
+        context: Any = None,
+        arm_features: Mapping[A, Any] | None = None,
         among: Iterable[A] | None = None,
         unit: Unit | None = None,
         meta: Mapping[str, Any] | None = None,
@@ -243,15 +249,31 @@ class Bandit(Generic[A]):
     def ask(
         self, size: int, *, among: Iterable[A] | None = None, meta: Mapping[str, Any] | None = None
     ) -> list[Decision[A]]: ...
+    @overload
+    def ask(
+        self,
+        *,
+        contexts: Any,
+        arm_features: Mapping[A, Any] | None = None,
+        among: Iterable[A] | None = None,
+        meta: Mapping[str, Any] | None = None,
+    ) -> list[Decision[A]]: ...
     def ask(
         self,
         size: int | None = None,
         *,
+        context: Any = None,
+        contexts: Any = None,
+        arm_features: Mapping[A, Any] | None = None,
         among: Iterable[A] | None = None,
         unit: Unit | None = None,
         meta: Mapping[str, Any] | None = None,
     ) -> Decision[A] | list[Decision[A]]:
         """Decide: one arm, or ``size`` of them, each drawn by itself; ``among`` some arms only, if given.
+
+        A policy with the estimator `Linear` decides by a ``context``: a mapping, or a row of numbers, with the features
+        that it was made for; or by several ``contexts``, a list of such or a data frame, one decision each. If arms
+        have features, ``arm_features`` maps every arm in question to its own.
 
         Each decision waits for its reward until it is told, cancelled or expired. For a ``unit``, a visitor say, the
         decision is made once: asked again, it comes back as it was, unless its arm is retired or not ``among`` those
@@ -262,22 +284,36 @@ class Bandit(Generic[A]):
             if state.settings.window_of_reward is not None:
                 self._actions.close_windows(now)
             members = None if among is None else state.chosen(among)
-            if size is not None:
-                if unit is not None:
-                    raise TypeError(f"unit is for one decision, got unit={unit!r} and size={size}")
-                count = check_count("size", size)
+            if size is not None or contexts is not None:
+                if unit is not None or context is not None or (size is not None and contexts is not None):
+                    raise TypeError("ask takes one of size, contexts and context; unit is for one decision")
+                seen = self._contexts(size, contexts, arm_features, members)
                 self._actions.begin()
-                made = state.draw_several(members, now, count)
-                self._actions.decide(made, members, meta)
+                made = state.draw_several(members, now, seen)
+                self._actions.decide(made, members, meta, seen)
                 return [waiting.decision for waiting in made]
             if unit is not None:
                 before = self._actions.assigned(check_unit(unit), members)
                 if before is not None:
                     return before
+            one = state.see(context, arm_features, members)
             self._actions.begin()
-            waiting = state.draw(members, now, unit)
-            self._actions.decide([waiting], members, meta)
+            waiting = state.draw(members, now, unit, one)
+            self._actions.decide([waiting], members, meta, [one])
             return waiting.decision
+
+    def _contexts(
+        self, size: int | None, contexts: Any, arm_features: Mapping[A, Any] | None, members: Any
+    ) -> list[Seen | None]:
+        """Several contexts, each seen after those before it; or none, so many times."""
+        state = self._state
+        if size is not None:
+            count = check_count("size", size)
+            return [state.see(None, arm_features, members)] * count
+        features, seen = state.features(), list[Seen | None]()
+        for row in features.encode_many(contexts):
+            seen.append(state.see(row, arm_features, members, seen[-1] if seen else None))
+        return seen
 
     # Rewards.
 
@@ -286,15 +322,21 @@ class Bandit(Generic[A]):
     @overload
     def tell(self, decision: Iterable[tuple[Decision[A] | int | str, float]] | Mapping[Any, float]) -> list[bool]: ...
     @overload
-    def tell(self, *, arm: A, reward: float) -> bool: ...
+    def tell(
+        self, *, arm: A, reward: float, context: Any = None, arm_features: Mapping[A, Any] | None = None
+    ) -> bool: ...
     def tell(
         self,
         decision: Any = None,
         reward: float | None = None,
         *,
         arm: Any = ...,
+        context: Any = None,
+        arm_features: Any = None,
     ) -> bool | list[bool]:
         """Learn the reward of a decision (or of its id), of a batch of pairs of both, or of an arm without a decision.
+
+        In the last case a policy that decides by contexts needs the ``context``, as `ask` takes it.
 
         True if it was taken. The same reward for the same decision again is ignored: then it is False; another one is
         an error, see `correct`. With a ``window_of_reward`` another one is the last, or is added, as ``several`` says.
@@ -304,13 +346,15 @@ class Bandit(Generic[A]):
             state = self._state if self._actions.note is None else self._ready()
             if state.settings.window_of_reward is not None:
                 self._actions.close_windows(self._actions.now())
-            if type(decision) is Decision and reward is not None and arm is ...:  # what happens most
+            if type(decision) is Decision and reward is not None and arm is ... and context is None:  # by far the most
                 return self._actions.tell_one(decision, reward)
             if (decision is None) == (arm is ...):
                 given = "neither" if decision is None else f"{decision!r} and arm={arm!r}"
                 raise TypeError(f"tell takes either a decision or arm=, got {given}")
             if decision is None:
-                return self._actions.tell_arm(arm, reward)
+                return self._actions.tell_arm(arm, reward, context, arm_features)
+            if context is not None or arm_features is not None:
+                raise TypeError(f"a decision has its context already, got context={context!r:.200}")
             if isinstance(decision, Decision | int | str) or reward is not None:
                 return self._actions.tell_one(decision, reward)
             if not isinstance(decision, Iterable):
@@ -414,11 +458,18 @@ class Bandit(Generic[A]):
 
     # What it knows.
 
-    def probabilities(self, *, among: Iterable[A] | None = None) -> dict[A, float]:
-        """The probability of every arm in the next decision."""
+    def probabilities(
+        self,
+        context: Any = None,
+        *,
+        arm_features: Mapping[A, Any] | None = None,
+        among: Iterable[A] | None = None,
+    ) -> dict[A, float]:
+        """The probability of every arm in the next decision, in a context if the policy decides by it."""
         with self._lock:
             state = self._ready()
-            law = state.law(None if among is None else state.chosen(among))
+            members = None if among is None else state.chosen(among)
+            law = state.law(members, state.see(context, arm_features, members))
             names: list[Any] = state.names
             return {names[i]: p for i, p in zip(law.members.tolist(), law.chance.tolist(), strict=True)}
 

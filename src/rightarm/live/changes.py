@@ -36,7 +36,7 @@ class Changes:
     def begin(self) -> None:
         """Note that decisions will be drawn: if that is broken off, their random numbers are used another time."""
         state, log = self.state, self.log
-        self.note = (state.forget_draws, state.draws.used, _nothing, (), 0 if log is None else log.events)
+        self.note = (state.forget_draws, state.drawn(), _nothing, (), 0 if log is None else log.events)
 
     def make(
         self,

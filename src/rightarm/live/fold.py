@@ -13,8 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from rightarm.contexts import Features
 from rightarm.live.another_policy import carried_over, change_of_scale
 from rightarm.live.arms import Arms, Law, check_reward, draw
+from rightarm.live.contextual import ContextArms, Seen, arms_for
 from rightarm.live.draws import Draws
 from rightarm.live.ledger import Answer, Decision, Ledger, Unit, Waiting
 from rightarm.live.settings import Settings
@@ -40,7 +42,7 @@ class State:
         self._members: I64 | None = None  # the active arms, until they change
         self._law: Law | None = None  # their probabilities, until something changes
         self._place = draw.compiled
-        known = Arms(policy, settings.discount, settings.window)
+        known = arms_for(policy, settings.discount, settings.window)
         self._have(known, reward_scale(policy, settings.reward_range))
 
     def _have(self, known: Arms, scale: Scale | None) -> None:
@@ -88,10 +90,12 @@ class State:
 
     # Events.
 
-    def decided(self, waiting: Waiting) -> None:
-        """An arm was chosen."""
+    def decided(self, waiting: Waiting, seen: Seen | None = None) -> None:
+        """An arm was chosen, in a context if the policy looks at any."""
         self.ledger.open(waiting)
         self.draws.used += 1
+        if seen is not None:
+            self.known.notice(seen)
 
     def noted(self, waiting: Waiting, so_far: float) -> None:
         """A reward came that is learned when the window of its decision closes."""
@@ -101,26 +105,30 @@ class State:
         """The reward of a pending decision came, or there will be none; ``silent`` if it is the default."""
         arm, propensity, learned = waiting.arm, waiting.decision.propensity, 0
         if reward is not None:
-            self.known.learn(arm, reward if self.scale is None else self.scale.apply(reward), propensity)
+            value = reward if self.scale is None else self.scale.apply(reward)
+            self.known.learn(arm, value, propensity, waiting.context)
             learned = self.known.told
             self.version += 1
             self._law = None
-        self.ledger.close(waiting.decision.id, Answer(reward, arm, learned, propensity, silent))
+        self.ledger.close(waiting.decision.id, Answer(reward, arm, learned, propensity, silent, waiting.context))
 
     def corrected(self, number: int, before: Answer, reward: float) -> None:
         """Another reward takes the place of a decision's answer."""
         learned = before.learned
         if before.reward is None:
-            self.known.learn(before.arm, self.scaled(reward), before.propensity)
+            self.known.learn(before.arm, self.scaled(reward), before.propensity, before.context)
             learned = self.known.told
         else:
-            self.known.correct(before.arm, learned, self.scaled(before.reward), self.scaled(reward))
+            values = self.scaled(before.reward), self.scaled(reward)
+            self.known.correct(before.arm, learned, *values, before.context)
         self.ledger.answered[number] = before._replace(reward=reward, learned=learned, silent=False)
         self._changed()
 
-    def observed(self, arm: int, reward: float) -> None:
+    def observed(self, arm: int, reward: float, seen: Seen | None = None) -> None:
         """A reward of an arm came that belongs to no decision."""
-        self.known.learn(arm, self.scaled(reward), 1.0)
+        if seen is not None:
+            self.known.notice(seen)
+        self.known.learn(arm, self.scaled(reward), 1.0, None if seen is None else seen.context(arm))
         self._changed()
 
     def add_arms(self, names: Iterable[Hashable]) -> None:
@@ -183,9 +191,10 @@ class State:
         """Take an event from a log; ``policy_from`` finds a policy by its specification."""
         match event["event"]:
             case "decision":
-                decision: Decision[Any] = Decision._make(event.get(name) for name in Decision._fields)
-                arm = self.arm_number("arm", event["arm"])
-                self.decided(Waiting(decision, arm, event["time"], event.get("unit")))
+                decision: Decision[Any] = Decision(**{name: event[name] for name in Decision._fields if name in event})
+                arm, seen = self.arm_number("arm", event["arm"]), self.seen_before(event)
+                context = None if seen is None else seen.context(arm)
+                self.decided(Waiting(decision, arm, event["time"], event.get("unit"), context=context), seen)
                 self.version = max(self.version, event["version"])
             case "reward" if event.get("part"):
                 self.noted(self._pending(event["id"]), self.check_reward(event["reward"]))
@@ -200,7 +209,8 @@ class State:
                 if before is not None:  # else it was answered too long ago to be remembered
                     self.corrected(event["id"], before, self.check_reward(event["reward"]))
             case "observation":
-                self.observed(self.arm_number("arm", event["arm"]), self.check_reward(event["reward"]))
+                arm, seen = self.arm_number("arm", event["arm"]), self.seen_before(event)
+                self.observed(arm, self.check_reward(event["reward"]), seen)
             case "arms":
                 self.set_arms(event["arms"], event.get("prior", ()), event.get("reason"))
             case "policy":
@@ -213,9 +223,14 @@ class State:
 
     # What an interrupt breaks off is begun anew: an image is taken before, and put back, as often as need be.
 
-    def forget_draws(self, used: int) -> None:
-        """Put back what `decided` changes, but for the ledger, where repeating changes nothing."""
-        self.draws.used = used
+    def drawn(self) -> tuple[int, Any]:
+        """What `decided` changes, but for the ledger, where repeating changes nothing."""
+        return self.draws.used, self.known.noticed()
+
+    def forget_draws(self, image: tuple[int, Any]) -> None:
+        """Put back what `drawn` gave."""
+        self.draws.used, noticed = image
+        self.known.put_back_noticed(noticed)
 
     def image(self, arm: int | None, rewards: int = 1) -> tuple[Any, ...]:
         """What learning so many rewards, of one arm or of any, changes, but for the ledger."""
@@ -285,23 +300,59 @@ class State:
 
     # Decisions.
 
-    def law(self, members: I64 | None = None) -> Law:
+    def see(self, context: Any, arm_features: Any, members: I64 | None, before: Seen | None = None) -> Seen | None:
+        """A context as a decision among all active arms, or some of them, would see it; see `ContextArms.see`."""
+        if isinstance(self.known, ContextArms):
+            return self.known.see(context, arm_features, self._members_of(members), self.names, before)
+        if context is not None or arm_features is not None:
+            raise TypeError(
+                f"context must be left out: {self.known.policy!r} does not look at it; give the policy an estimator "
+                "such as Linear(features)"
+            )
+        return None
+
+    def features(self) -> Features:
+        """What a context has."""
+        if isinstance(self.known, ContextArms):
+            features: Features = self.known.features
+            return features
+        raise TypeError(f"contexts must be left out: {self.known.policy!r} does not look at them")
+
+    def seen_before(self, event: Mapping[str, Any]) -> Seen | None:
+        """The context of an event of a log, if the policy looks at any."""
+        if not isinstance(self.known, ContextArms):
+            return None
+        if "context" not in event:
+            raise ValueError(
+                "log must have the contexts of a bandit that looks at them; log_context=False leaves them out"
+            )
+        among = None
+        if event["event"] == "observation":
+            among = np.array([self.index[event["arm"]]])
+        elif "among" in event:
+            among = self.chosen(event["among"])
+        return self.known.see_encoded(event["context"], event.get("arm_features"), self._members_of(among))
+
+    def _members_of(self, members: I64 | None) -> I64:
+        if self._members is None:
+            self._members = np.flatnonzero(self.active)
+        return self._members if members is None else members
+
+    def law(self, members: I64 | None = None, seen: Seen | None = None) -> Law:
         """The probabilities of all active arms in the next decision, or of some of them."""
-        law = self._policy_law(members, self.ledger.waiting)
+        law = self._policy_law(members, self.ledger.waiting, seen)
         held = self._held(law.members)
         return law if held is None else mixed(law, held, self.settings.holdout)
 
-    def _policy_law(self, members: I64 | None, waiting: I64) -> Law:
+    def _policy_law(self, members: I64 | None, waiting: I64, seen: Seen | None) -> Law:
         """The probabilities by which the policy decides, before a holdout is mixed in."""
         if members is None and self._law is not None:
             return self._law
-        if self._members is None:
-            self._members = np.flatnonzero(self.active)
-        arms = self._members if members is None else members
+        arms = self._members_of(members)
         if not arms.size:
             raise ValueError("every arm is retired; restore or add one")
-        law = self.known.law(arms, waiting, self.settings.floor / (1 - self.settings.holdout))
-        if members is None and law.settled:
+        law = self.known.law(arms, waiting, self.settings.floor / (1 - self.settings.holdout), seen)
+        if members is None and seen is None and law.settled:
             self._law = law
         return law
 
@@ -314,23 +365,25 @@ class State:
         places = np.flatnonzero(members == self.index[self.settings.control])
         return places if places.size else None
 
-    def draw(self, members: I64 | None, time: float, unit: Unit | None = None) -> Waiting:
+    def draw(self, members: I64 | None, time: float, unit: Unit | None = None, seen: Seen | None = None) -> Waiting:
         """Draw the next decision; nothing has happened before `decided` takes it."""
-        return self._draw(members, time, self.ledger.waiting, self.ledger.next_id, unit)
+        return self._draw(members, time, self.ledger.waiting, self.ledger.next_id, unit, seen)
 
-    def draw_several(self, members: I64 | None, time: float, count: int) -> list[Waiting]:
-        """Draw several decisions, each as if those before it had been made."""
+    def draw_several(self, members: I64 | None, time: float, contexts: Sequence[Seen | None]) -> list[Waiting]:
+        """Draw several decisions, each in its context and as if those before it had been made."""
         pending, made = self.ledger.waiting.copy(), list[Waiting]()
-        for number in range(self.ledger.next_id, self.ledger.next_id + count):
-            waiting = self._draw(members, time, pending, number, None)
+        for number, seen in enumerate(contexts, start=self.ledger.next_id):
+            waiting = self._draw(members, time, pending, number, None, seen)
             pending[waiting.arm] += 1
             made.append(waiting)
         return made
 
-    def _draw(self, members: I64 | None, time: float, pending: I64, number: int, unit: Unit | None) -> Waiting:
+    def _draw(
+        self, members: I64 | None, time: float, pending: I64, number: int, unit: Unit | None, seen: Seen | None
+    ) -> Waiting:
         law, group = self._law if members is None else None, None
         if law is None:
-            law = self._policy_law(members, pending)
+            law = self._policy_law(members, pending, seen)
         if self.settings.holdout:
             place, chance, group = self._draw_held(law)
         else:
@@ -338,7 +391,7 @@ class State:
             chance = law.chance.item(place)
         arm = law.members.item(place)
         decision = Decision(number, self.names[arm], chance, self.known.told + 1, self.version, group)
-        return Waiting(decision, arm, time, unit)
+        return Waiting(decision, arm, time, unit, context=None if seen is None else seen.context(arm))
 
     def _draw_held(self, law: Law) -> tuple[int, float, str | None]:
         """A place, its probability, and whether the holdout drew it."""

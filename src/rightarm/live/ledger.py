@@ -11,6 +11,7 @@ import numpy as np
 
 from rightarm.formula import check_count, check_number
 from rightarm.live.arms import check_reward
+from rightarm.live.contextual import Context
 from rightarm.live.names import listed
 from rightarm.logs.events import check_propensity
 from rightarm.types import I64
@@ -48,6 +49,16 @@ class Decision(NamedTuple, Generic[A]):
     """
     group: str | None = None
     """"holdout" if the bandit has a holdout and the decision belongs to it."""
+    error: float = 0.0
+    """By how much the propensity may differ from the policy's own probability, where that is estimated.
+
+    The arm was drawn with the propensity itself in any case.
+    """
+
+    @property
+    def exact(self) -> bool:
+        """Whether the propensity is the policy's own probability to the last digits."""
+        return self.error == 0.0
 
 
 class Waiting(NamedTuple):
@@ -58,10 +69,12 @@ class Waiting(NamedTuple):
     time: float
     unit: Unit | None = None
     so_far: float | None = None
+    context: Context | None = None
 
     def as_event(self) -> dict[str, Any]:
         """The event of a log that says so; what is None is left out."""
         fields = {**self.decision._asdict(), "time": self.time, "unit": self.unit}
+        fields["error"] = self.decision.error or None
         return {"event": "decision", **{name: value for name, value in fields.items() if value is not None}}
 
 
@@ -77,6 +90,7 @@ class Answer(NamedTuple):
     propensity: float = 1.0
     silent: bool = False
     """Whether the reward is the default, which stands for silence."""
+    context: Context | None = None
 
 
 class Ledger:
@@ -164,7 +178,7 @@ class Ledger:
             "first_id": self.first,
             "next_id": self.next_id,
             "pending": [_as_list(waiting) for waiting in self.pending.values()],
-            "answered": [[number, *answer] for number, answer in self.answered.items()],
+            "answered": [[number, *answer[:5], *_context(answer)] for number, answer in self.answered.items()],
             "units": [_as_list(waiting) for waiting in self.units.values()],
         }
 
@@ -212,28 +226,42 @@ def check_unit(unit: Any) -> Unit:
 def _as_list(waiting: Waiting) -> list[Any]:
     decision = waiting.decision
     counts = [decision.propensity, decision.round, decision.version]
-    return [decision.id, waiting.arm, *counts, waiting.time, decision.group, waiting.unit, waiting.so_far]
+    known = [decision.id, waiting.arm, *counts, waiting.time, decision.group, waiting.unit, waiting.so_far]
+    return [*known, *([decision.error] if decision.error or waiting.context else []), *_context(waiting)]
+
+
+def _context(one: Waiting | Answer) -> list[Any]:
+    """The context at the end of a row, if there is one."""
+    return [] if one.context is None else [one.context.to_json()]
 
 
 def _from_list(row: Sequence[Any], names: Sequence[Any]) -> Waiting:
     """A decision from a row of a state; rows of 0.1.0 end with the time."""
-    number, arm, propensity, count, version, time, group, unit, so_far = [*row, None, None, None][:9]
+    padded = [*row, *[None] * (11 - len(row))]
+    number, arm, propensity, count, version, time, group, unit, so_far, error, context = padded
     index, chance = check_count("arm", arm, least=0), check_propensity("propensity", propensity)
     counts = check_count("round", count), check_count("version", version, least=0)
     if group not in (None, "holdout"):
         raise ValueError(f"group must be 'holdout' or nothing, got {group!r}")
     decision = Decision(check_count("id", number, least=0), names[index], chance, *counts, group)
-    unit = None if unit is None else check_unit(unit)
-    return Waiting(decision, index, check_number("time", time), unit, None if so_far is None else check_reward(so_far))
+    if error is not None:
+        decision = decision._replace(error=check_number("error", error))
+    unit, told = None if unit is None else check_unit(unit), None if so_far is None else check_reward(so_far)
+    return Waiting(decision, index, check_number("time", time), unit, told, _context_from(context))
+
+
+def _context_from(plain: Any) -> Context | None:
+    return None if plain is None else Context.from_json(plain)
 
 
 def _answer_from(row: Sequence[Any], arms: int) -> Answer:
     """An answer from a row of a state; 0.1.0 wrote the reward alone."""
-    reward, arm, learned, propensity, silent = [*row, -1, 0, 1.0, False] if len(row) == 1 else row
+    full = [*row, -1, 0, 1.0, False, None] if len(row) == 1 else [*row, None][:6]
+    reward, arm, learned, propensity, silent, context = full
     if not -1 <= check_count("arm", arm, least=-1) < arms:
         raise ValueError(f"arm must be one of {arms}, got {arm}")
     value = None if reward is None else check_reward(reward)
     if not isinstance(silent, bool):
         raise ValueError(f"silent must be true or false, got {silent!r}")
     counted, chance = check_count("learned", learned, least=0), check_propensity("propensity", propensity)
-    return Answer(value, arm, counted, chance, silent)
+    return Answer(value, arm, counted, chance, silent, _context_from(context))

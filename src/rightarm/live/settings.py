@@ -32,6 +32,7 @@ class Settings:
     control: Hashable | None = None
     holdout: float = 0.0
     guardrail: float | None = None
+    log_context: bool = True
 
     def __post_init__(self) -> None:
         self._set("floor", check_share("floor", self.floor))
@@ -49,6 +50,8 @@ class Settings:
         if check_share("holdout", self.holdout) == 1:
             raise ValueError("holdout must be below 1, got 1.0: the policy would decide nothing")
         self._set("holdout", float(self.holdout))
+        if not isinstance(self.log_context, bool):
+            raise TypeError(f"log_context must be True or False, got {self.log_context!r}")
         if self.guardrail is not None:
             self._set("guardrail", check_number("guardrail", self.guardrail))
             if self.guardrail < 0:

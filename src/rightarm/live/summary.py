@@ -15,7 +15,6 @@ from rightarm.inference.sequences import ASYMPTOTIC, FEWEST
 from rightarm.live import answers
 from rightarm.live.fold import State
 from rightarm.notebook import html_table
-from rightarm.scores.live import MEAN, PULLS
 from rightarm.text import number, wrapped
 
 ESTIMATE, SHARE, PROBABILITY, GONE = "#0072B2", "#56B4E9", "#D55E00", "#999999"  # Okabe and Ito's colours
@@ -27,10 +26,12 @@ INTERVAL = "95%, at any time"
 def table(state: State) -> list[dict[str, Any]]:
     """A row for each arm; `Bandit.table` says what is in it."""
     known, now = state.known, dict[int, float]()
-    if any(state.active):
+    contextual = known.estimator.asks_context  # then there is no probability without a context
+    if any(state.active) and not contextual:
         law = state.law()
         now = dict(zip(law.members.tolist(), law.chance.tolist(), strict=True))
-    pulls, estimates = known.row(PULLS).tolist(), state.unscaled(known.row(MEAN)).tolist()
+    shown = known.shown()
+    pulls, estimates = shown[0].tolist(), state.unscaled(shown[1]).tolist()
     found, (counts, means, _) = answers.means(state), state.lifetime()
     lows, highs = ([None if math.isnan(end) else end for end in ends.tolist()] for ends in (found.lows, found.highs))
     return [
@@ -43,7 +44,7 @@ def table(state: State) -> list[dict[str, Any]]:
             "high": highs[i],
             "kind": None if lows[i] is None else found.kind,
             "share": pulls[i] / known.total if known.total else 0.0,
-            "probability": now.get(i, 0.0),
+            "probability": None if contextual and state.active[i] else now.get(i, 0.0),
             "pending": state.ledger.waiting.item(i),
             "retired": not state.active[i],
         }
@@ -116,7 +117,7 @@ def draw_arms(rows: list[dict[str, Any]], path: Path | None, title: str) -> Any:
         if row["estimate"] is not None:
             means.plot(row["estimate"], place, "o", color=colour, markersize=5)
     shares.barh(places - 0.18, [row["share"] for row in rows], 0.34, color=SHARE, label="share of pulls")
-    now = [row["probability"] for row in rows]
+    now = [row["probability"] or 0.0 for row in rows]
     shares.barh(places + 0.18, now, 0.34, color=PROBABILITY, label="probability now")
     means.set_yticks(places, [shortened(row["arm"], 32) + " (retired)" * row["retired"] for row in rows])
     means.invert_yaxis()

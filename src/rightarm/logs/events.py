@@ -4,7 +4,9 @@ A log is a sequence of events, each a mapping with the name of its kind under ``
 
 - ``decision``: an arm was chosen. Its id, the arm, its propensity, the round and the version of the bandit's state, the
   time. Where it applies: ``among``, the arms to choose from if these were not all active ones; ``unit``, whom the
-  decision was made for; ``group``, such as "holdout"; ``meta``, a JSON object of the user's own.
+  decision was made for; ``group``, such as "holdout"; ``meta``, a JSON object of the user's own; ``context``, as
+  numbers, and ``arm_features``, those of each arm that could be chosen; ``error``, by how much the propensity may
+  differ from the policy's own probability.
 - ``reward``: the reward of a decision came. With ``part`` the decision goes on waiting, and ``reward`` is what it has
   so far. ``cancel``: a decision will have no reward.
 - ``expiry``: the time in which the decisions ``ids`` could be rewarded is over. With ``reward`` they all get that one,
@@ -121,6 +123,18 @@ def _ids(name: str, value: Any) -> list[int]:
     return numbers
 
 
+def _numbers(name: str, value: Any) -> list[float]:
+    if not isinstance(value, list | tuple):
+        raise TypeError(f"{name} must be a list of numbers, got {value!r:.200}")
+    return [check_finite(f"{name}[{i}]", number) for i, number in enumerate(value)]
+
+
+def _rows(name: str, value: Any) -> list[list[float]]:
+    if not isinstance(value, list | tuple):
+        raise TypeError(f"{name} must be a list with the numbers of each arm, got {value!r:.200}")
+    return [_numbers(f"{name}[{i}]", row) for i, row in enumerate(value)]
+
+
 def _unit(name: str, value: Any) -> str | int:
     return check_text(name, value) if isinstance(value, str) else check_whole(name, value)
 
@@ -178,18 +192,28 @@ CHECKS: dict[str, dict[str, Check]] = {
         "unit": _unit,
         "group": check_text,
         "meta": _META,
+        "context": _numbers,
+        "arm_features": _rows,
+        "error": check_finite,
     },
     "reward": {"id": check_whole, "reward": check_finite, "time": check_time, "part": _true},
     "cancel": {"id": check_whole, "time": check_time},
     "expiry": {"ids": _ids, "time": check_time, "reward": check_finite},
     "correction": {"id": check_whole, "reward": check_finite, "time": check_time},
-    "observation": {"arm": check_arm_name, "reward": check_finite, "time": check_time},
+    "observation": {
+        "arm": check_arm_name,
+        "reward": check_finite,
+        "time": check_time,
+        "context": _numbers,
+        "arm_features": _rows,
+    },
     "arms": {"arms": _arms, "time": check_time, "reason": check_text, "prior": _MORE},
     "policy": {"before": _specification, "after": _specification, "time": check_time},
     "settings": {"settings": _SETTINGS, "time": check_time},
 }
 OPTIONAL = {  # fields that an event may leave out
-    "decision": {"among", "unit", "group", "meta"},
+    "decision": {"among", "unit", "group", "meta", "context", "arm_features", "error"},
+    "observation": {"context", "arm_features"},
     "reward": {"part"},
     "expiry": {"reward"},
     "arms": {"reason", "prior"},

@@ -21,12 +21,13 @@ PARQUET, LINES, LOCK = ".parquet", ".jsonl", "lock"
 AS_JSON = (  # columns that hold JSON, since a column has one type only
     *("arm", "among", "arms", "before", "after"),
     *("unit", "meta", "ids", "part", "reason", "prior", "settings"),
+    *("context", "arm_features"),
 )
 WHOLE = ("n", "id", "round", "version", "first")
 COLUMNS = {
     "event": "String",
     **dict.fromkeys(WHOLE, "Int64"),
-    **dict.fromkeys(("propensity", "reward", "time"), "Float64"),
+    **dict.fromkeys(("propensity", "reward", "time", "error"), "Float64"),
     **dict.fromkeys((*AS_JSON, "group", "format", "log"), "String"),
 }
 

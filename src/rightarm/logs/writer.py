@@ -125,14 +125,17 @@ class LogWriter:
         unit: str | int | None = None,
         group: str | None = None,
         meta: dict[str, Any] | None = None,
+        context: Sequence[float] | None = None,
+        arm_features: Sequence[Sequence[float]] | None = None,
     ) -> None:
         """An arm was chosen with probability ``propensity``, ``among`` these, at ``time`` in seconds since 1970.
 
         ``unit`` is whom the decision was made for, ``group`` a part of all decisions such as "holdout", and ``meta``
-        anything else, as JSON.
+        anything else, as JSON; ``context`` the numbers of the context, ``arm_features`` those of each arm in question.
         """
         event = {"event": "decision", "id": id, "arm": arm, "propensity": propensity, "round": round}
-        more = {"among": among, "unit": unit, "group": group, "meta": meta}
+        more: dict[str, Any] = {"among": among, "unit": unit, "group": group, "meta": meta, "context": context}
+        more["arm_features"] = arm_features
         event |= {"version": version, "time": time} | {name: v for name, v in more.items() if v is not None}
         self.write([event])
 

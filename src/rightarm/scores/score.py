@@ -38,6 +38,11 @@ class Score(Formula):
             raise TypeError(
                 f"{family.name} takes no estimator: none of its formulas asks for pulls, mean, best, worst or variance"
             )
+        if self.estimator.asks_context and self.columns:
+            raise TypeError(
+                f"{family.name} has no contextual form: it learns {', '.join(self.columns)} from every reward, "
+                "which does not follow from a prediction and what it is worth"
+            )
         self.check_forgetting(self.estimator)
 
     @property

@@ -9,6 +9,7 @@ from rightarm.formula.syntax import sources_hash
 
 # Modules and folders of modules. Policies and problems are not here: each cell names its own by their identities.
 DETERMINING = (
+    "contexts/moments",
     "estimators",
     "formula",
     "noise",

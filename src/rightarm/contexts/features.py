@@ -1,0 +1,415 @@
+"""What the features of a context are, and how a context becomes a row of numbers."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import numbers as kinds
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NoReturn, Union
+
+import numpy as np
+
+from rightarm.formula import check_count
+from rightarm.types import F64, I64
+
+LARGEST = 1e100  # size of a number: its square, and the sum of many such squares, must be finite
+MOST = 100_000  # columns of a plain row, or of a hashed feature
+PARTS = ("numbers", "categories", "hashed", "required")
+NONE: Mapping[str, Any] = MappingProxyType({})
+MENTIONED = 20  # features that an error lists
+OR_MISSING = ", or None where it is missing"
+RESERVED = ("other", "missing")  # columns that every category may have besides its levels
+
+Level = str | int | bool
+NUMBERS, LEVELS = (float, int, bool), (str, int, bool)  # kinds of values that need no second look
+Place = Union["Number", "Category", "Hashed"]
+
+
+def check_value(name: str, value: Any, may_be: str = "") -> float:
+    """A measured number as a float, or an error that names the feature and the value; True is 1."""
+    if type(value) in NUMBERS and -LARGEST <= value <= LARGEST:  # as nearly always
+        return float(value)
+    if not isinstance(value, kinds.Real | np.bool_):
+        raise TypeError(f"{name} must be a number{may_be}, got {value!r:.80}")
+    try:
+        number = float(value)
+    except OverflowError:  # a whole number of more than 308 digits
+        number = math.inf
+    if not abs(number) <= LARGEST:  # NaN is not
+        raise ValueError(f"{name} must be a number of at most {LARGEST:.0e} in size{may_be}, got {number}")
+    return number
+
+
+def check_level(name: str, value: Any, may_be: str = "") -> Level:
+    """A category's value as a plain text, whole number or bool, or an error."""
+    plain = value.item() if isinstance(value, np.generic) else value
+    if isinstance(plain, bool):
+        return plain
+    if isinstance(plain, int):
+        return int(plain)
+    if isinstance(plain, str):
+        return str.__str__(plain)  # also of a member of an enumeration
+    raise TypeError(f"{name} must be a text, a whole number or a bool{may_be}, got {value!r:.80}")
+
+
+class Number:
+    """A measured number: its column, and where it may be missing a second one that says so."""
+
+    def __init__(self, name: str, required: bool, first: int) -> None:
+        self.name, self.required, self.first = name, required, first
+        self.indicator = -1 if required else first + 1
+        self.names = [name] if required else [name, f"{name} missing"]
+
+    def write(self, x: F64, value: Any) -> None:
+        """Put a value, which is not None, in its column of the row."""
+        x[self.first] = check_value(self.name, value, "" if self.required else OR_MISSING)
+        if self.indicator >= 0:
+            x[self.indicator] = 0.0
+
+
+class Category:
+    """One of several declared levels, a column each; a column for all others, and one that says that it is missing."""
+
+    def __init__(self, name: str, levels: Sequence[Level], required: bool, first: int) -> None:
+        self.name, self.required, self.first = name, required, first
+        # by their kinds as well: 1, True and "1" are three levels
+        self.columns = {(type(level), level): first + i for i, level in enumerate(levels)}
+        self.other = first + len(levels)
+        self.indicator = -1 if required else self.other + 1
+        self.names = [f"{name}={level}" for level in [*levels, *RESERVED[: 1 if required else 2]]]
+
+    def write(self, x: F64, value: Any) -> None:
+        """Put a 1 in the column of the value, which is not None."""
+        if type(value) not in LEVELS:
+            value = check_level(self.name, value, "" if self.required else OR_MISSING)
+        x[self.columns.get((type(value), value), self.other)] = 1.0
+        if self.indicator >= 0:
+            x[self.indicator] = 0.0
+
+
+class Hashed:
+    """Texts out of an open-ended set: each adds 1 or −1 to one of several columns, both given by its hash."""
+
+    indicator = -1  # no texts at all are what a missing value is
+
+    def __init__(self, name: str, buckets: int, required: bool, first: int) -> None:
+        self.name, self.required, self.first, self.buckets = name, required, first, buckets
+        self.names = [f"{name}#{i}" for i in range(buckets)]
+
+    def write(self, x: F64, value: Any) -> None:
+        """Add a text, or a list of texts, to the columns."""
+        if not isinstance(value, str | list | tuple):
+            raise TypeError(f"{self.name} must be a text or a list of texts, got {value!r:.80}")
+        for text in (value,) if isinstance(value, str) else value:
+            if not isinstance(text, str):
+                raise TypeError(f"{self.name} must be a text or a list of texts, got {text!r:.80} in the list")
+            bucket, sign = hashed_text(text, self.buckets)
+            x[self.first + bucket] += sign
+
+
+def hashed_text(text: str, buckets: int) -> tuple[int, float]:
+    """The bucket and the sign of a text, the same on every machine: from BLAKE2b with 8 bytes, as one number h.
+
+    The sign is − if h is odd, the bucket ⌊h/2⌋ modulo their number. With signs, texts that share a bucket disturb each
+    other without bias (Weinberger et al.: Feature Hashing for Large Scale Multitask Learning, ICML 2009).
+    """
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    number = int.from_bytes(digest, "little")
+    return (number >> 1) % buckets, -1.0 if number & 1 else 1.0
+
+
+class Features:
+    """What is known before an arm is chosen: numbers, categories with declared levels, and texts that are hashed.
+
+    A number is a column of its own, and a column that says that it is missing, unless it is ``required``
+    (``required=True``: all are). A category has a column for each level, one for all other values, and one that says
+    that it is missing. A hashed feature, a text or a list of texts, adds 1 or −1 to one of so many columns for each
+    text. None, or a feature that a context does not have, is a missing value; NaN is an error.
+
+    >>> import rightarm as ra
+    >>> features = ra.Features(numbers=["hour"], categories={"device": ["phone", "desktop"]}, required=["device"])
+    >>> features.names
+    ['hour', 'hour missing', 'device=phone', 'device=desktop', 'device=other']
+    >>> features.encode({"hour": 21, "device": "phone"}).tolist()
+    [21.0, 0.0, 1.0, 0.0, 0.0]
+    >>> features.encode({"device": "fridge"}).tolist()
+    [0.0, 1.0, 0.0, 0.0, 1.0]
+    """
+
+    numbers: tuple[str, ...]
+    categories: Mapping[str, tuple[Level, ...]]
+    hashed: Mapping[str, int]
+    required: tuple[str, ...]
+    size: int
+    """How many columns an encoded context has."""
+
+    _names: list[str]
+    _places: dict[str, Place]
+    _start: F64  # the encoded context of which everything is missing
+
+    def __init__(
+        self,
+        numbers: Sequence[str] = (),
+        categories: Mapping[str, Sequence[Level]] = NONE,
+        hashed: Mapping[str, int] = NONE,
+        required: Sequence[str] | bool = (),
+    ) -> None:
+        levels = {name: _levels(name, given) for name, given in _mapping("categories", categories).items()}
+        buckets = {
+            name: check_count(f"buckets of {name}", count, most=MOST)
+            for name, count in _mapping("hashed", hashed).items()
+        }
+        measured = _names("numbers", numbers)
+        declared = [*measured, *levels, *buckets]
+        _check_distinct("names of features", declared)
+        needed = _required(required, declared)
+        places = _placed(declared, levels, buckets, needed)
+        columns = [column for place in places for column in place.names]
+        _check_distinct("names of columns", columns)
+        start = np.zeros(len(columns))
+        start[[place.indicator for place in places if place.indicator >= 0]] = 1.0
+        self.__dict__.update(
+            numbers=tuple(measured),
+            categories=MappingProxyType(levels),
+            hashed=MappingProxyType(buckets),
+            required=tuple(needed),
+            size=start.size,
+            _names=columns,
+            _places={place.name: place for place in places},
+            _start=start,
+        )
+
+    def __setattr__(self, name: str, value: Any) -> NoReturn:
+        raise AttributeError(f"features do not change: {name} cannot be set")
+
+    @classmethod
+    def accept(cls, name: str, value: Any) -> Features:
+        """What a parameter called ``name`` may be as features: these, columns or their names, or `plain` data.
+
+        >>> Features.accept("features", 2)
+        Features(numbers=['x0', 'x1'], required=True)
+        >>> Features.accept("features", ["hour", "age"]).encode({"age": 41, "hour": 21}).tolist()
+        [21.0, 41.0]
+        """
+        if isinstance(value, Features):
+            return value
+        if isinstance(value, Mapping):
+            unknown = [key for key in value if key not in PARTS]
+            if unknown:
+                raise ValueError(f"{name} must have the keys {', '.join(PARTS)} only, got {unknown[0]!r}")
+            return cls(**value)
+        if isinstance(value, list | tuple):
+            return cls(numbers=_names(name, value), required=True)
+        if not isinstance(value, kinds.Real) or isinstance(value, bool):
+            raise TypeError(f"{name} must be a number of columns, a list of names, or Features, got {value!r:.80}")
+        return cls(numbers=[f"x{i}" for i in range(check_count(name, value, least=0, most=MOST))], required=True)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns of an encoded context."""
+        return list(self._names)
+
+    def columns_of(self, feature: Any) -> list[int]:
+        """The columns of one feature; none if there is no such feature."""
+        place = self._places.get(feature)
+        return [] if place is None else list(range(place.first, place.first + len(place.names)))
+
+    @property
+    def measured(self) -> I64:
+        """The columns that are measured numbers, which are standardised."""
+        return np.array([self._places[name].first for name in self.numbers], dtype=np.int64)
+
+    @property
+    def indicator(self) -> I64:
+        """For each column of `measured` the column that says that the value is missing, or −1."""
+        return np.array([self._places[name].indicator for name in self.numbers], dtype=np.int64)
+
+    def encode(self, context: Any) -> F64:
+        """A context as a row of numbers.
+
+        ``context`` is a mapping of features, a row of a data frame, or a row of `size` numbers, which is taken as
+        encoded already.
+        """
+        if type(context) is dict:
+            return self._from_mapping(context)
+        if type(context) is np.ndarray and context.dtype == np.float64 and context.shape == self._start.shape:
+            if context.dot(context) <= LARGEST**2:  # quicker than a look at each number
+                copy: F64 = context.copy()
+                return copy
+        elif isinstance(context, Mapping):
+            return self._from_mapping(dict(context))
+        elif hasattr(type(context), "columns"):  # a data frame; a row of pandas has attributes of its own by its names
+            rows = self.encode_many(context)
+            if len(rows) != 1:
+                raise ValueError(f"context must be one row of a data frame, got {len(rows)}")
+            row: F64 = rows[0]
+            return row
+        elif hasattr(type(context), "keys"):  # a row of pandas
+            return self._from_mapping({name: context[name] for name in context.keys()})  # noqa: SIM118
+        return self._from_row(context)
+
+    def _from_mapping(self, context: dict[str, Any]) -> F64:
+        x, places, given = self._start.copy(), self._places, 0
+        for name, value in context.items():
+            place = places.get(name)
+            if place is None:
+                raise ValueError(f"context must have features only, which are {self._listed()}, got {name!r}")
+            if value is not None:
+                place.write(x, value)
+                given += place.required
+        if given < len(self.required):
+            absent = next(name for name in self.required if context.get(name) is None)
+            got = "None" if absent in context else f"a context with {', '.join(map(repr, context)) or 'nothing'}"
+            raise ValueError(f"{absent} is required, got {got:.300}")
+        return x
+
+    def _from_row(self, context: Any) -> F64:
+        values = context.to_list() if hasattr(context, "to_list") else context
+        if not isinstance(values, list | tuple) and not (isinstance(values, np.ndarray) and values.ndim):
+            raise TypeError(f"context must be a mapping or a row of {self.size} numbers, got {context!r:.80}")
+        if len(values) != self.size:
+            raise ValueError(f"context must have {self.size} numbers ({self._listed()}), got {len(values)}")
+        numbers = [check_value(name, value) for name, value in zip(self._names, values, strict=True)]
+        return np.array(numbers, dtype=np.float64)
+
+    def _listed(self) -> str:
+        """The names of the features for an error; not all where they are very many."""
+        names = list(self._places)
+        return ", ".join(names[:MENTIONED]) + (f" and {len(names) - MENTIONED} more" if len(names) > MENTIONED else "")
+
+    def encode_many(self, contexts: Any) -> F64:
+        """Contexts as rows of numbers: a list of them, a table of numbers, a data frame, or a mapping of columns.
+
+        >>> features = Features(numbers=["hour"], categories={"device": ["phone"]}, required=True)
+        >>> features.encode_many({"hour": [21, 8], "device": ["phone", "watch"]}).tolist()
+        [[21.0, 1.0, 0.0], [8.0, 0.0, 1.0]]
+        """
+        if isinstance(contexts, np.ndarray) and contexts.dtype.kind in "biuf" and contexts.shape[1:] == (self.size,):
+            table = contexts.astype(np.float64, order="C")
+            if (np.abs(table) <= LARGEST).all():
+                return table
+        rows = _rows(contexts)
+        encoded = np.empty((len(rows), self.size))
+        for i, row in enumerate(rows):
+            try:
+                encoded[i] = self.encode(row)
+            except (TypeError, ValueError) as error:
+                raise type(error)(f"row {i + 1}: {error}") from None
+        return encoded
+
+    def plain(self) -> dict[str, Any]:
+        """The same as lists, texts and numbers, for JSON; `accept` takes it back."""
+        every = len(self.required) == len(self._places)
+        parts = {
+            "numbers": list(self.numbers),
+            "categories": {name: list(levels) for name, levels in self.categories.items()},
+            "hashed": dict(self.hashed),
+            "required": every or list(self.required),
+        }
+        return {part: value for part, value in parts.items() if value and self._places}
+
+    def _key(self) -> tuple[Any, ...]:
+        """What features are compared by: their columns in order, and the kinds of levels, as 1 == True."""
+        levels = [(name, level, type(level)) for name, levels in self.categories.items() for level in levels]
+        return self.numbers, tuple(levels), tuple(self.hashed.items()), self.required
+
+    def __eq__(self, other: object) -> bool:
+        return self._key() == other._key() if isinstance(other, Features) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        return f"Features({', '.join(f'{part}={value!r}' for part, value in self.plain().items())})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Features.accept, ("features", self.plain())
+
+
+def _placed(
+    declared: list[str], levels: Mapping[str, Sequence[Level]], buckets: Mapping[str, int], needed: list[str]
+) -> list[Place]:
+    """The features with their columns, one behind the other."""
+    places: list[Place] = []
+    size = 0
+    for name in declared:
+        place: Place
+        if name in levels:
+            place = Category(name, levels[name], name in needed, size)
+        elif name in buckets:
+            place = Hashed(name, buckets[name], name in needed, size)
+        else:
+            place = Number(name, name in needed, size)
+        places.append(place)
+        size += len(place.names)
+    return places
+
+
+def _names(what: str, given: Any) -> list[str]:
+    if not isinstance(given, list | tuple):
+        raise TypeError(f"{what} must be a list of names, got {given!r:.80}")
+    for name in given:
+        if not isinstance(name, str) or not name:
+            raise TypeError(f"{what} must be a list of names, which are texts, got {name!r:.80} in it")
+    return [str.__str__(name) for name in given]  # not a text of NumPy
+
+
+def _mapping(what: str, given: Any) -> dict[str, Any]:
+    if not isinstance(given, Mapping):
+        raise TypeError(f"{what} must be a mapping by names, got {given!r:.80}")
+    return dict(zip(_names(what, [*given]), given.values(), strict=True))
+
+
+def _levels(name: str, given: Any) -> tuple[Level, ...]:
+    if not isinstance(given, list | tuple) or not given:
+        raise TypeError(f"levels of {name} must be a list of one or more, got {given!r:.80}")
+    levels = tuple(check_level(f"a level of {name}", level) for level in given)
+    for level in levels:
+        if level in RESERVED:
+            raise ValueError(f"levels of {name} must not have {level!r}: there is a column {name}={level} without it")
+    return levels
+
+
+def _required(given: Any, declared: list[str]) -> list[str]:
+    """The names of required features, in the order of their columns."""
+    if isinstance(given, bool):
+        return declared if given else []
+    named = _names("required", given)
+    for name in named:
+        if name not in declared:
+            raise ValueError(f"required must be names of features, which are {', '.join(declared)}, got {name!r}")
+    return [name for name in declared if name in named]
+
+
+def _check_distinct(what: str, names: list[str]) -> None:
+    seen = set[str]()
+    for name in names:
+        if name in seen:
+            raise ValueError(f"{what} must differ, got {name!r} twice")
+        seen.add(name)
+
+
+def _rows(contexts: Any) -> Sequence[Any]:
+    """Contexts one by one, of a list or of columns: those of a data frame of Polars or pandas, or of a mapping."""
+    if isinstance(contexts, list | tuple) or (isinstance(contexts, np.ndarray) and contexts.ndim > 0):
+        return list(contexts)
+    names = contexts if isinstance(contexts, Mapping) else getattr(contexts, "columns", None)
+    if names is None:
+        raise TypeError(f"contexts must be a list, a table of numbers or a data frame, got {contexts!r:.80}")
+    columns = {name: _column(name, contexts[name]) for name in names}
+    lengths = sorted({len(column) for column in columns.values()})
+    if len(lengths) != 1:
+        raise ValueError(f"the columns of contexts must be of one length, got {lengths}")
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _column(name: str, column: Any) -> list[Any]:
+    """A column as plain values, not as those of NumPy, Polars or pandas."""
+    for method in ("to_list", "tolist"):
+        if hasattr(column, method):
+            column = getattr(column, method)()
+    if not isinstance(column, list | tuple):
+        raise TypeError(f"the column {name} of contexts must be a list of values, got {column!r:.80}")
+    return list(column)

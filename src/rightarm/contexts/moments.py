@@ -1,0 +1,88 @@
+"""Running standardisation: each measured number less its mean so far, in units of its deviation so far.
+
+The state is one array ``moments[3, n]`` for n measured columns, which starts at zero: how many values were taken, their
+mean, and Σ (x − mean)². With a new value x, d = x − mean and n values in all, x among them,
+
+    x − mean' = d·(n − 1)/n,    mean' = mean + d/n,    Σ' = Σ + d²·(n − 1)/n
+
+(Welford: Note on a Method for Calculating Corrected Sums of Squares and Products, Technometrics 1962). Values that
+never change have d = 0 exactly, whatever their size.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from rightarm.formula.compile import jit
+from rightarm.types import F64, I64
+
+COUNT, MEAN, SQUARES = 0, 1, 2  # the rows of the state
+
+# A deviation below this share of the mean counts as none. Numbers that ought to be equal but were computed in different
+# ways differ by up to some thousand roundings of 2⁻⁵³ ≈ 1e-16; blown up to a deviation of 1 they would be pure noise.
+ROUNDING = 1e-12
+
+
+@jit
+def is_missing(x: F64, column: int) -> bool:
+    """Whether a context's indicator says that the value is missing; column −1 stands for no indicator."""
+    return column >= 0 and x[column] != 0.0
+
+
+@jit
+def _standard(value: float, count: float, mean: float, squares: float) -> float:
+    """The value in deviations from the mean, both with the value among the others; at most √(n − 1) in size."""
+    difference = value - mean
+    own = difference * (count / (count + 1.0))
+    deviation = math.sqrt((squares + difference * own) / (count + 1.0))
+    if deviation == 0.0 or deviation < ROUNDING * abs(mean + difference / (count + 1.0)):
+        return 0.0
+    return own / deviation
+
+
+@jit
+def standardised(x: F64, measured: I64, indicator: I64, moments: F64, out: F64) -> None:
+    """Write an encoded context to ``out``, its measured columns standardised; the moments stay as they are.
+
+    A measured column becomes (x − m)/s, where m and s are the mean and the deviation (the root of the mean squared
+    deviation) of its values so far and this one. It is 0 where the value is missing or s is 0 but for rounding.
+
+    >>> import numpy as np
+    >>> moments, out = np.zeros((3, 1)), np.empty(2)
+    >>> columns = np.array([0]), np.array([1])
+    >>> take(np.array([10.0, 0.0]), *columns, moments)
+    >>> standardised(np.array([12.0, 0.0]), *columns, moments, out)
+    >>> out.tolist()
+    [1.0, 0.0]
+    """
+    out[:] = x
+    for j in range(measured.size):
+        place = measured[j]
+        if is_missing(x, indicator[j]):
+            out[place] = 0.0
+        else:
+            out[place] = _standard(x[place], moments[COUNT, j], moments[MEAN, j], moments[SQUARES, j])
+
+
+@jit
+def take(x: F64, measured: I64, indicator: I64, moments: F64) -> None:
+    """Count an encoded context's measured values, but for missing ones, in the moments."""
+    for j in range(measured.size):
+        if not is_missing(x, indicator[j]):
+            difference = x[measured[j]] - moments[MEAN, j]
+            count = moments[COUNT, j]
+            moments[COUNT, j] = count + 1.0
+            moments[MEAN, j] += difference / (count + 1.0)
+            moments[SQUARES, j] += difference * (difference * (count / (count + 1.0)))
+
+
+@jit
+def standardise_all(X: F64, measured: I64, indicator: I64, moments: F64) -> F64:
+    """Contexts one after the other, a row each: each is standardised, itself included, and then taken."""
+    out = np.empty_like(X)
+    for i in range(len(X)):
+        standardised(X[i], measured, indicator, moments, out[i])
+        take(X[i], measured, indicator, moments)
+    return out

@@ -1,0 +1,229 @@
+"""Ridge regression of many arms at once, compiled: the triangular factor of an arrowhead, changed by Givens rotations.
+
+Let A = ridge + Σ row rowᵀ over what was learned and b = Σ row · reward. Kept are R, upper triangular with RᵀR = A, and
+u = R⁻ᵀ b. With an arm's private columns first, R has a block for each arm and one that all share:
+
+    R = ⎛ R_1          S_1 ⎞    row of arm i = (private | shared), which touches R_i, S_i and R_0 only
+        ⎜      ...     ... ⎟    v = R⁻ᵀ row, one forward substitution
+        ⎜          R_K S_K ⎟    row · θ̂ = v · u,  rowᵀ A⁻¹ row = v · v
+        ⎝              R_0 ⎠    what rotations leave of the reward is its residual
+
+Never a difference of large numbers: after a million badly scaled rows the factor is as good as one made anew, where
+the formula of Sherman and Morrison has lost everything.
+
+``factor`` has a column for each arm (arms innermost, so that looking at all arms is vector code). Its rows are, for
+each private column j: 1/R_jj, R_jj, the rest of R's row, S's row, u_j. ``common`` has such a row for each shared
+column, at its place j: 1/R_jj, then R's row with zeros before the diagonal, u_j.
+
+Golub and Van Loan: Matrix Computations, sections 5.1 and 6.5; Li, Chu, Langford, Schapire: A Contextual-Bandit Approach
+to Personalized News Article Recommendation, WWW 2010 (disjoint and hybrid models).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from rightarm.formula.compile import fma, jit
+from rightarm.types import F64
+
+BLOCK = 64  # arms that are looked at together: their rows stay in the first-level cache
+SINGULAR = 1e-12  # share of a row's largest number that may be rounding, where a column has no ridge and no data yet
+MOST = 2.0**60  # pulls of a row that is nothing but zeros, about which everything is known
+SPLIT = 2.0**13 + 1.0  # leaves 40 of the 53 bits of a number: equal histories must tie however they were rounded
+
+
+def sizes(private: int, shared: int) -> tuple[int, int]:
+    """The rows of ``factor``, and the columns of ``common``."""
+    return sum(private - j + shared + 2 for j in range(private)), shared + 2
+
+
+@jit
+def begin(factor: F64, arm: int, private: int, shared: int, ridge: float) -> None:
+    """A new arm: of its private columns only the ridge is known."""
+    place = 0
+    for i in range(factor.shape[0]):
+        factor[i, arm] = 0.0
+    root = math.sqrt(ridge)
+    for j in range(private):
+        factor[place, arm] = 1.0 / root if ridge > 0.0 else 0.0
+        factor[place + 1, arm] = root
+        place += private - j + shared + 2
+
+
+@jit
+def rounded(x: float) -> float:
+    """A number to 40 bits."""
+    large = SPLIT * x
+    return large - (large - x)
+
+
+@jit
+def read(private: F64, shared: F64, factor: F64, common: F64, count: int, pulls: F64, mean: F64) -> None:
+    """What formulas see of the first ``count`` arms: row · θ̂, and 1 / (rowᵀ A⁻¹ row).
+
+    ``private`` are the private columns, the same for all arms; ``shared`` has a row for each shared column and a
+    column for each arm. Where nothing is known of a direction and there is no ridge, the pulls are 0.
+    """
+    own, joint = private.size, shared.shape[0]
+    rest, v, m, w = np.empty((own + joint, BLOCK)), np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
+    largest = 0.0
+    for j in range(own):
+        largest = max(largest, abs(private[j]))
+    for start in range(0, count, BLOCK):
+        n = min(BLOCK, count - start)
+        tiny = SINGULAR * largest
+        for k in range(n):
+            m[k], w[k] = 0.0, 0.0
+        for j in range(own):
+            for k in range(n):
+                rest[j, k] = private[j]
+        for s in range(joint):
+            for k in range(n):
+                rest[own + s, k] = shared[s, start + k]
+                tiny = max(tiny, SINGULAR * abs(shared[s, start + k]))
+        place = 0
+        for j in range(own):
+            solve(rest[j], factor[place, start : start + n], tiny, v, w)
+            width = own - j + joint
+            for i in range(1, width):
+                for k in range(n):
+                    rest[j + i, k] = fma(-factor[place + 1 + i, start + k], v[k], rest[j + i, k])
+            for k in range(n):
+                m[k] = fma(factor[place + 1 + width, start + k], v[k], m[k])
+            place += width + 2
+        for j in range(joint):
+            inverse, row = common[j, 0], rest[own + j]
+            for k in range(n):
+                v[k] = row[k] * inverse
+                unknown = (inverse == 0.0) & (abs(row[k]) > tiny)
+                w[k] += np.inf if unknown else v[k] * v[k]
+                m[k] = fma(common[j, joint + 1], v[k], m[k])
+            for i in range(j + 1, joint):
+                entry = common[j, 1 + i]
+                for k in range(n):
+                    rest[own + i, k] = fma(-entry, v[k], rest[own + i, k])
+        for k in range(n):
+            known = w[k] < np.inf
+            pulls[start + k] = rounded(min(1.0 / w[k], MOST)) if known else 0.0
+            mean[start + k] = rounded(m[k]) if known else 0.0
+
+
+@jit
+def solve(rest: F64, inverse: F64, tiny: float, v: F64, w: F64) -> None:
+    """One entry of v = R⁻ᵀ row for some arms, and its square added to their v · v."""
+    for k in range(inverse.size):
+        v[k] = rest[k] * inverse[k]
+        unknown = (inverse[k] == 0.0) & (abs(rest[k]) > tiny)
+        w[k] += np.inf if unknown else v[k] * v[k]
+
+
+@jit
+def take(row: F64, arm: int, private: int, factor: F64, common: F64) -> float:
+    """Learn a row of an arm, whose last entry is the reward; ``row`` is used up. Returns the residual's square."""
+    shared, place = common.shape[0], 0
+    for j in range(private):
+        width = private - j + shared
+        if row[j] != 0.0:
+            diagonal = factor[place + 1, arm]
+            norm = math.sqrt(diagonal * diagonal + row[j] * row[j])
+            if norm > 0.0:
+                c, s = diagonal / norm, row[j] / norm
+                factor[place, arm], factor[place + 1, arm] = 1.0 / norm, norm
+                for i in range(1, width + 1):
+                    before, new = factor[place + 1 + i, arm], row[j + i]
+                    factor[place + 1 + i, arm] = c * before + s * new
+                    row[j + i] = c * new - s * before
+        place += width + 2
+    for j in range(shared):
+        new = row[private + j]
+        if new != 0.0:
+            norm = math.sqrt(common[j, 1 + j] * common[j, 1 + j] + new * new)
+            if norm > 0.0:
+                c, s = common[j, 1 + j] / norm, new / norm
+                common[j, 0], common[j, 1 + j] = 1.0 / norm, norm
+                for i in range(j + 1, shared + 1):
+                    before, new = common[j, 1 + i], row[private + i]
+                    common[j, 1 + i] = c * before + s * new
+                    row[private + i] = c * new - s * before
+    left = row[private + shared]
+    return left * left
+
+
+@jit
+def fade(factor: F64, common: F64, count: int, private: int, discount: float, ridge: float, own_ridge: float) -> None:
+    """A ← discount · A + (1 − discount) · ridge: all that was learned counts less, the ridge stays what it is."""
+    root, shared = math.sqrt(discount), common.shape[0]
+    scale(factor, common, count, private, root)
+    row = np.zeros(private + shared + 1)
+    if own_ridge > 0.0:
+        for arm in range(count):
+            for j in range(private):
+                for i in range(row.size):
+                    row[i] = 0.0
+                row[j] = math.sqrt((1.0 - discount) * own_ridge)
+                take(row, arm, private, factor, common)
+    if ridge > 0.0:
+        for j in range(shared):
+            for i in range(row.size):
+                row[i] = 0.0
+            row[private + j] = math.sqrt((1.0 - discount) * ridge)
+            take(row, 0, private, factor, common)
+
+
+@jit
+def scale(factor: F64, common: F64, count: int, private: int, root: float) -> None:
+    """R ← root · R and u ← root · u."""
+    shared, place = common.shape[0], 0
+    for j in range(private):
+        width = private - j + shared
+        for arm in range(count):
+            factor[place, arm] /= root
+        for i in range(1, width + 2):
+            for arm in range(count):
+                factor[place + i, arm] *= root
+        place += width + 2
+    for j in range(shared):
+        common[j, 0] /= root
+        for i in range(1, shared + 2):
+            common[j, i] *= root
+
+
+@jit
+def correct(row: F64, arm: int, private: int, change: float, factor: F64, common: F64) -> float:
+    """Add ``change`` to the reward of a row that was learned; ``row`` is used up.
+
+    A stays what it is and b gains change · row, so u gains change · v. Returns by how much Σ u² has grown.
+    """
+    shared, place, grown = common.shape[0], 0, 0.0
+    for j in range(private):
+        width = private - j + shared
+        v = row[j] * factor[place, arm]
+        for i in range(1, width):
+            row[j + i] = fma(-factor[place + 1 + i, arm], v, row[j + i])
+        before = factor[place + 1 + width, arm]
+        factor[place + 1 + width, arm] = before + change * v
+        grown += change * v * (2.0 * before + change * v)
+        place += width + 2
+    for j in range(shared):
+        v = row[private + j] * common[j, 0]
+        for i in range(j + 1, shared):
+            row[private + i] = fma(-common[j, 1 + i], v, row[private + i])
+        before = common[j, shared + 1]
+        common[j, shared + 1] = before + change * v
+        grown += change * v * (2.0 * before + change * v)
+    return grown
+
+
+def dense(factor: F64, common: F64, private: int, arm: int) -> tuple[F64, F64]:
+    """R and u of one arm's columns, private ones first, as an ordinary matrix and vector."""
+    shared, place = common.shape[0], 0
+    size = private + shared
+    R, u = np.zeros((size, size)), np.zeros(size)
+    for j in range(private):
+        width = private - j + shared
+        R[j, j:], u[j] = factor[place + 1 : place + 1 + width, arm], factor[place + 1 + width, arm]
+        place += width + 2
+    R[private:, private:], u[private:] = common[:, 1 : shared + 1], common[:, shared + 1]
+    return R, u

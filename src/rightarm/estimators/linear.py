@@ -1,0 +1,267 @@
+"""Ridge regression on a context: the estimator that makes every policy contextual."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rightarm.contexts import Features
+from rightarm.contexts.moments import COUNT, MEAN, ROUNDING, SQUARES, is_missing, standardised, take
+from rightarm.estimators import arrowhead
+from rightarm.estimators.estimator import BETWEEN, Estimator
+from rightarm.formula import Rule, check_number
+from rightarm.formula.compile import jit
+from rightarm.formula.identity import identity
+from rightarm.types import F64, I64
+
+NOT_NEGATIVE = Rule("at least 0", lambda x: x >= 0)
+STRONGER = 100.0  # how much stronger the ridge of private columns is beside shared ones; see docs/contexts.md
+SHOWN = 8  # columns that a short text names
+INTERCEPT = -1  # stands among the numbers of columns for a column of ones
+
+
+class Linear(Estimator):
+    """Ridge regression of rewards on a context: the `mean` of an arm is its prediction, the `pulls` what that is worth.
+
+    mean = row · θ̂,  pulls = 1 / (rowᵀ A⁻¹ row),  A = ridge + Σ row rowᵀ,  θ̂ = A⁻¹ Σ row · reward
+
+    With it every policy that looks at means and pulls is contextual: `UCB` is LinUCB, `BoltzmannGumbel` LinBGE,
+    `GaussianThompson` a linear Thompson sampling that perturbs each arm by itself (not one joint draw of θ). With a
+    row of a single 1 and no ridge, mean and pulls are the mean and the number of the arm's rewards.
+
+    - ``features``: what a context has: a `Features`, a list of names of numbers, or a number of columns.
+    - ``arm_features``: what an arm has, if anything, in the same way; the values come with each decision.
+    - ``private``: the context features for which every arm has coefficients of its own: all if arms have no features,
+      else none, unless given as a list of names, True or False. The others are shared, as are features of arms.
+    - ``interactions``: besides the features of an arm also their products with those of the context.
+    - ``ridge``: how strongly coefficients are drawn to 0, in rewards of a standardised feature. ``private_ridge``: the
+      same for private columns beside shared ones; a hundred times ``ridge`` unless given.
+    - ``standardise``: numbers are centred and scaled by what was seen so far, this context included.
+    - ``intercept``: a column of ones, private if any is.
+    - ``discount``: every reward counts the less the more rewards came after it, by this factor for each.
+
+    Li, Chu, Langford, Schapire: A Contextual-Bandit Approach to Personalized News Article Recommendation, WWW 2010.
+
+    >>> import rightarm as ra
+    >>> policy = ra.BoltzmannGumbel(C=0.05, estimator=ra.Linear(["hour", "age"]))
+    >>> bandit = ra.Bandit(["red", "blue"], policy, seed=1)
+    >>> decision = bandit.ask(context={"hour": 21, "age": 35})
+    >>> bandit.tell(decision, 1.0)
+    True
+    """
+
+    features: Any
+    arm_features: Any = None
+    private: Any = None
+    interactions: bool = True
+    ridge: float = 1.0
+    private_ridge: float | None = None
+    standardise: bool = True
+    intercept: bool = True
+
+    asks_context = True
+
+    def __post_init__(self) -> None:
+        made: dict[str, Any] = {"features": Features.accept("features", self.features)}
+        if self.arm_features is not None:
+            made["arm_features"] = Features.accept("arm_features", self.arm_features)
+        made["ridge"] = check_number("ridge", self.ridge, NOT_NEGATIVE)
+        if self.private_ridge is not None:
+            made["private_ridge"] = check_number("private_ridge", self.private_ridge, NOT_NEGATIVE)
+        for name in ("interactions", "standardise", "intercept"):
+            if not isinstance(getattr(self, name), bool):
+                raise TypeError(f"{name} must be True or False, got {getattr(self, name)!r}")
+        if self.window is not None:
+            raise ValueError(f"window must be None for a linear model, which cannot forget that way, got {self.window}")
+        if self.discount is not None:
+            made["discount"] = check_number("discount", self.discount, BETWEEN)
+        for name, value in made.items():
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "private", self._checked_private())
+        if not self.design.own + self.design.joint:
+            raise ValueError("features must have at least one column, or intercept must be True")
+
+    def _checked_private(self) -> Any:
+        value, names = self.private, self.features.names
+        if value is None or isinstance(value, bool):
+            return value
+        if isinstance(value, str) or not isinstance(value, Sequence):
+            raise TypeError(f"private must be True, False or a list of names of features, got {value!r}")
+        unknown = [name for name in value if not self._columns_of(name)]
+        if unknown:
+            raise ValueError(f"private must be some of the features, {', '.join(names)}, got {unknown[0]!r}")
+        return tuple(value)
+
+    def _columns_of(self, feature: Any) -> list[int]:
+        """The columns of one feature of the context."""
+        return self.features.columns_of(feature)
+
+    @functools.cached_property
+    def design(self) -> Design:
+        """Which columns a row has."""
+        size, arm = self.features.size, 0 if self.arm_features is None else self.arm_features.size
+        private = self.private if self.private is not None else arm == 0
+        if private is True or private is False:
+            own = list(range(size)) if private else []
+        else:
+            own = sorted(column for name in private for column in self._columns_of(name))
+        shared = [column for column in range(size) if column not in own]
+        first = [INTERCEPT] if self.intercept else []
+        ones_private = bool(own) or private is True
+        own, shared = (first + own, shared) if ones_private else (own, first + shared)
+        crossed = size if self.interactions else 0
+        joint = len(shared) + arm * (1 + crossed)
+        return Design(np.array(own, np.int64), np.array(shared, np.int64), arm, crossed, len(own), joint)
+
+    @property
+    def ridges(self) -> tuple[float, float]:
+        """The ridge of shared and of private columns."""
+        stronger = STRONGER * self.ridge if self.design.joint else self.ridge
+        return self.ridge, stronger if self.private_ridge is None else self.private_ridge
+
+    @property
+    def names(self) -> list[str]:
+        """What the columns of a row are called, private ones first."""
+        given, design = self.features.names, self.design
+        arm = [] if self.arm_features is None else [f"arm {name}" for name in self.arm_features.names]
+        plain = ["1" if i == INTERCEPT else given[i] for i in (*design.private, *design.shared)]
+        return plain + arm + [f"{name} × {a}" for name in given[: design.crossed] for a in arm]
+
+    # What the rest of the library asks an estimator.
+
+    @property
+    def plain(self) -> bool:
+        return False
+
+    @property
+    def size(self) -> int:
+        return 0
+
+    @property
+    def longest(self) -> int:
+        return 0
+
+    @functools.cached_property
+    def parameters(self) -> dict[str, Any]:
+        names = (
+            "features",
+            "arm_features",
+            "private",
+            "interactions",
+            "ridge",
+            "private_ridge",
+            "standardise",
+            "intercept",
+        )
+        defaults = {name: getattr(type(self), name, ...) for name in names}
+        return {name: getattr(self, name) for name in names if getattr(self, name) != defaults[name]}
+
+    @property
+    def numbers(self) -> F64:
+        return np.zeros(0)
+
+    def specification(self) -> dict[str, Any]:
+        given = {
+            name: value.plain() if isinstance(value, Features) else list(value) if isinstance(value, tuple) else value
+            for name, value in self._given().items()
+        }
+        code = identity(arrowhead.read, arrowhead.take, make_rows, take, standardised)
+        return {"estimator": f"{type(self).__module__}:{type(self).__qualname__}", "code": code, "parameters": given}
+
+    def _text(self, write: Callable[[Any], str]) -> str:
+        given = {name: _short(value, write is repr) for name, value in self._given().items()}
+        parts = [given.pop("features"), *(f"{name}={text}" for name, text in given.items())]
+        return f"Linear({', '.join(parts)})"
+
+
+def _short(value: Any, whole: bool) -> str:
+    """A parameter as text, features in the way that they are usually given."""
+    if not isinstance(value, Features):
+        return repr(value)
+    if not whole and value.size > SHOWN:
+        return f"{value.size} columns"
+    for form in (value.size, list(value.numbers)):
+        if Features.accept("features", form) == value:
+            return repr(form)
+    return repr(value)
+
+
+class Design(NamedTuple):
+    """Which columns a row has, in compiled code's terms."""
+
+    private: I64
+    """For each private column the column of the context, or −1 for the intercept."""
+    shared: I64
+    """The same for those shared columns that are of the context."""
+    arm: int
+    """How many features an arm has: shared columns after these."""
+    crossed: int
+    """With how many context features each of an arm's is multiplied: the last shared columns."""
+    own: int
+    """Private columns in all."""
+    joint: int
+    """Shared columns in all."""
+
+
+@jit
+def make_rows(x: F64, arms: F64, private: I64, shared: I64, crossed: int, own: F64, joint: F64) -> None:
+    """The rows of all arms in a context: ``own`` gets private columns, ``joint`` shared ones, a column for each arm.
+
+    ``x`` is the standardised context; ``arms`` has a row for each feature of arms and a column for each arm.
+    """
+    for j in range(private.size):
+        own[j] = 1.0 if private[j] < 0 else x[private[j]]
+    for j in range(shared.size):
+        value = 1.0 if shared[j] < 0 else x[shared[j]]
+        for k in range(joint.shape[1]):
+            joint[j, k] = value
+    place = shared.size
+    for a in range(arms.shape[0]):
+        for k in range(joint.shape[1]):
+            joint[place + a, k] = arms[a, k]
+    place += arms.shape[0]
+    for i in range(crossed):
+        for a in range(arms.shape[0]):
+            for k in range(joint.shape[1]):
+                joint[place, k] = x[i] * arms[a, k]
+            place += 1
+
+
+@jit
+def see_context(
+    x: F64,
+    measured: I64,
+    indicator: I64,
+    moments: F64,
+    arms: F64,
+    private: I64,
+    shared: I64,
+    crossed: int,
+    own: F64,
+    joint: F64,
+) -> None:
+    """The rows of all arms in a context that was encoded; ``moments`` become those with this context."""
+    z = np.empty(x.size)
+    standardised(x, measured, indicator, moments, z)
+    take(x, measured, indicator, moments)
+    make_rows(z, arms, private, shared, crossed, own, joint)
+
+
+@jit
+def see_arms(given: F64, members: I64, measured: I64, indicator: I64, moments: F64, out: F64) -> None:
+    """The standardised features of some arms, a row of ``given`` each, into their columns of ``out``."""
+    for i in range(members.size):
+        take(given[i], measured, indicator, moments)
+    for i in range(members.size):
+        for a in range(given.shape[1]):
+            out[a, members[i]] = given[i, a]
+    for j in range(measured.size):
+        a, mean = measured[j], moments[MEAN, j]
+        deviation = math.sqrt(moments[SQUARES, j] / max(moments[COUNT, j], 1.0))
+        for i in range(members.size):
+            unknown = deviation <= ROUNDING * abs(mean) or is_missing(given[i], indicator[j])
+            out[a, members[i]] = 0.0 if unknown else (given[i, a] - mean) / deviation

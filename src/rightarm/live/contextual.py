@@ -1,0 +1,303 @@
+"""What is known of the arms of a live bandit whose policy looks at contexts."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rightarm.contexts import Features
+from rightarm.estimators import Linear, arrowhead
+from rightarm.estimators.compiled import MEAN, PULLS, VARIANCE
+from rightarm.estimators.linear import see_arms, see_context
+from rightarm.estimators.statistics import COUNT, LOST, SPREAD, SUM, correct_reward, count_reward
+from rightarm.formula import check_count, check_number
+from rightarm.live.arms import MOST, Arms, check_sizes
+from rightarm.scores.policy import Policy
+from rightarm.types import F64, I64
+
+NO_ARMS: F64 = np.zeros((0, 0))
+
+
+class Context(NamedTuple):
+    """What stays of a context with its decision: bytes of float64, so that it is compact and can be compared."""
+
+    encoded: bytes
+    """The context as numbers, as `Features.encode` made them."""
+    row: bytes
+    """What is learned from: the row of the chosen arm."""
+
+    def to_json(self) -> list[str]:
+        """Both as base64."""
+        return [base64.b64encode(part).decode() for part in self]
+
+    @classmethod
+    def from_json(cls, texts: Any) -> Context:
+        """What `to_json` gave."""
+        if not isinstance(texts, list) or len(texts) != 2 or not all(isinstance(text, str) for text in texts):
+            raise ValueError(f"context must be two texts of base64, got {texts!r:.60}")
+        parts = [_decoded("context", text) for text in texts]
+        return cls(parts[0].tobytes(), parts[1].tobytes())
+
+    def numbers(self) -> list[float]:
+        """The encoded context as plain numbers."""
+        encoded: list[float] = np.frombuffer(self.encoded).tolist()
+        return encoded
+
+
+class Seen(NamedTuple):
+    """A context as it is seen before a decision; nothing has changed yet."""
+
+    encoded: F64
+    arm_features: F64 | None
+    """The features of the arms that can be chosen, as numbers: a row for each."""
+    members: I64
+    own: F64
+    joint: F64
+    moments: tuple[F64, F64]
+    """What was seen of contexts and of arms' features, this time included."""
+
+    def context(self, arm: int) -> Context:
+        """What stays of it with the decision for an arm."""
+        return Context(self.encoded.tobytes(), np.concatenate((self.own, self.joint[:, arm])).tobytes())
+
+
+class ContextArms(Arms):
+    """What is known of all arms by a linear model; what formulas see of them depends on the context.
+
+    The plain statistics of all rewards are kept beside it, for tables.
+    """
+
+    estimator: Linear
+
+    def __init__(self, policy: Policy, discount: float | None = None, window: int | None = None) -> None:
+        super().__init__(policy, discount, window)
+        design, ridges = self.estimator.design, self.estimator.ridges
+        self.ever = None  # nothing is forgotten of the plain statistics
+        self.design, self.ridges = design, ridges
+        self.factor: F64 = np.zeros((arrowhead.sizes(design.own, design.joint)[0], 0))
+        self.common: F64 = np.zeros((design.joint, design.joint + 2))
+        for j in range(design.joint):
+            self.common[j, 1 + j] = np.sqrt(ridges[0])
+            self.common[j, 0] = 1 / self.common[j, 1 + j] if ridges[0] else 0.0
+        self.residuals: F64 = np.zeros(0)  # Σ residual² of every arm
+        features, arms = self.estimator.features, self.estimator.arm_features
+        self.features = features
+        self.measured, self.indicator = _measured(features, self.estimator.standardise)
+        self.arm_measured, self.arm_indicator = _measured(arms, self.estimator.standardise)
+        self.moments: tuple[F64, F64] = np.zeros((3, self.measured.size)), np.zeros((3, self.arm_measured.size))
+        self.limits = policy.rewards
+
+    def add(self) -> None:
+        super().add()
+        room = self.table.shape[1]
+        if self.factor.shape[1] < room:
+            more = room - self.factor.shape[1]
+            self.factor = np.hstack([self.factor, np.zeros((self.factor.shape[0], more))])
+            self.residuals = np.append(self.residuals, np.zeros(more))
+        arrowhead.begin(self.factor, self.count - 1, self.design.own, self.design.joint, self.ridges[1])
+
+    def check_prior(self) -> None:
+        raise ValueError(f"prior is for policies without contexts, got {self.policy!r}")
+
+    # Contexts.
+
+    def see(
+        self, context: Any, arm_features: Any, members: I64, names: Sequence[Hashable], before: Seen | None = None
+    ) -> Seen:
+        """A context as a decision among ``members`` would see it, after one in the context ``before`` if given."""
+        if context is None:
+            raise ValueError(f"context must be given: {self.policy!r} decides by it")
+        arms = self._arm_features(arm_features, members, names)
+        moments = self.moments if before is None else before.moments
+        return self._seen(self.features.encode(context), arms, members, moments)
+
+    def see_encoded(self, encoded: Any, arm_features: Any, members: I64) -> Seen:
+        """The same from the numbers that a log has."""
+        x = np.array(encoded, dtype=float)
+        if x.shape != (self.features.size,) or not np.isfinite(x).all():
+            raise ValueError(f"context must be {self.features.size} finite numbers, got {encoded!r:.200}")
+        arms = None
+        if self.design.arm:
+            arms = np.array(arm_features, dtype=float)
+            if arms.shape != (members.size, self.design.arm) or not np.isfinite(arms).all():
+                raise ValueError(f"arm_features must be {self.design.arm} numbers for each of {members.size} arms")
+        return self._seen(x, arms, members, self.moments)
+
+    def _seen(self, x: F64, arms: F64 | None, members: I64, moments: tuple[F64, F64]) -> Seen:
+        design = self.design
+        own, joint, after = np.empty(design.own), np.empty((design.joint, self.count)), moments[0].copy()
+        features, arms_after = NO_ARMS, moments[1]
+        if arms is not None:
+            arms_after = moments[1].copy()
+            features = np.zeros((design.arm, self.count))
+            see_arms(arms, members, self.arm_measured, self.arm_indicator, arms_after, features)
+        see_context(
+            x,
+            self.measured,
+            self.indicator,
+            after,
+            features,
+            design.private,
+            design.shared,
+            design.crossed,
+            own,
+            joint,
+        )
+        return Seen(x, arms, members, own, joint, (after, arms_after))
+
+    def _arm_features(self, given: Any, members: I64, names: Sequence[Hashable]) -> F64 | None:
+        features: Features | None = self.estimator.arm_features
+        if features is None:
+            if given is not None:
+                raise TypeError(f"arm_features must be left out: {self.estimator} has none, got {given!r:.200}")
+            return None
+        if not isinstance(given, Mapping):
+            raise TypeError(f"arm_features must be a mapping from arms to their features, got {given!r:.200}")
+        missing = [names[i] for i in members if names[i] not in given]
+        if missing:
+            raise ValueError(f"arm_features must have the features of every arm, got none of {missing[0]!r}")
+        return np.array([features.encode(given[names[i]]) for i in members])
+
+    def notice(self, seen: Seen) -> None:
+        """A decision was made in this context."""
+        self.moments = seen.moments
+
+    def noticed(self) -> tuple[F64, F64]:
+        return self.moments
+
+    def put_back_noticed(self, noticed: tuple[F64, F64]) -> None:
+        self.moments = noticed
+
+    # Learning.
+
+    def learn(self, arm: int, reward: float, propensity: float, context: Context | None = None) -> None:
+        assert context is not None
+        if self.fading < 1.0:
+            arrowhead.fade(self.factor, self.common, self.count, self.design.own, self.fading, *self.ridges)
+            self.residuals *= self.fading
+        row = np.append(np.frombuffer(context.row), reward)
+        self.residuals[arm] += arrowhead.take(row, arm, self.design.own, self.factor, self.common)
+        count_reward(self.kept, arm, 0, reward)
+        self.told += 1
+        self.total = self.total * self.fading + 1
+
+    def correct(self, arm: int, number: int, before: float, after: float, context: Context | None = None) -> None:
+        assert context is not None
+        correct_reward(self.kept, arm, 0, before, after, 1.0)
+        weight, row = self.fading ** (self.told - number), np.frombuffer(context.row).copy()
+        change = weight * (after - before)
+        grown = arrowhead.correct(row, arm, self.design.own, change, self.factor, self.common)
+        self.residuals[arm] = max(self.residuals[arm] + weight * (after**2 - before**2) - grown, 0.0)
+
+    def rescale(self, factor: float, shift: float) -> None:
+        raise ValueError(f"what {self.policy!r} has learned cannot be scaled to another range of rewards")
+
+    # Taking back.
+
+    def image(self, arm: int | None, rewards: int = 1) -> tuple[Any, ...]:
+        rows = slice(None) if arm is None or self.fading < 1.0 else arm
+        model = self.factor[:, rows].copy(), self.residuals[rows].copy(), self.common.copy()
+        return rows, model, self.kept[rows].copy(), self.told, self.total, self.moments
+
+    def put_back(self, image: tuple[Any, ...]) -> None:
+        rows, (factor, residuals, common), kept, self.told, self.total, self.moments = image
+        self.factor[:, rows], self.residuals[rows], self.common[:] = factor, residuals, common
+        self.kept[rows] = kept
+
+    def everything(self) -> tuple[Any, ...]:
+        return *super().everything(), self.factor.copy(), self.residuals.copy(), self.common.copy()
+
+    def set_everything(self, kept: tuple[Any, ...]) -> None:
+        *plain, factor, residuals, common = kept
+        super().set_everything(tuple(plain))
+        self.factor, self.residuals, self.common = factor.copy(), residuals.copy(), common.copy()
+
+    # Deciding.
+
+    def look(self, seen: Any) -> None:
+        """Have the table show what formulas see of every arm in this context."""
+        if not isinstance(seen, Seen):
+            raise ValueError(f"context must be given: {self.policy!r} decides by it")
+        pulls, mean = self.table[PULLS], self.table[MEAN]
+        arrowhead.read(seen.own, seen.joint, self.factor, self.common, self.count, pulls, mean)
+        if self.limits is not None:  # predictions may leave the range of rewards, for which the formula is
+            np.clip(mean, *self.limits, out=mean)
+        if self.policy.asks_variance:
+            counts = self.kept[:, 0, COUNT]
+            self.table[VARIANCE] = np.divide(self.residuals, counts, out=np.zeros(counts.size), where=counts > 0)
+
+    def shown(self) -> tuple[F64, F64]:
+        return self.statistic(COUNT), self.means()
+
+    # As plain data.
+
+    def to_json(self) -> dict[str, Any]:
+        plain = [self.statistic(COUNT), self.means(), *(self.statistic(which) for which in (SUM, LOST, SPREAD))]
+        return {
+            "told": self.told,
+            "total": self.total,
+            "table": np.array(plain).tolist(),
+            "recent": [],
+            "factor": _text(self.factor[:, : self.count]),
+            "common": _text(self.common),
+            "residuals": _text(self.residuals[: self.count]),
+            "moments": [_text(part) for part in self.moments],
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        told, total = check_count("told", state["told"], least=0), check_number("total", state["total"])
+        if told > MOST or not 0 <= total <= told:
+            raise ValueError(f"told must be at most {MOST}, and total from 0 to told, got {told} and {total}")
+        table = np.array(state["table"], dtype=float)
+        if table.shape != (5, self.count) or not np.isfinite(table).all() or (table[[0, 4]] < 0).any():
+            raise ValueError(f"table must be five rows of {self.count} finite numbers, got {state['table']!r:.60}")
+        if table[0].sum() != told or (table[0] % 1).any():
+            raise ValueError(f"pulls must be whole numbers, {told} in all, got {table[0].tolist()}")
+        check_sizes("table", table[0], table[1:4], table[4])
+        factor, common = self.factor[:, : self.count], self.common
+        factor[:] = _array("factor", state["factor"], factor.shape)
+        common[:] = _array("common", state["common"], common.shape)
+        self.residuals[: self.count] = _array("residuals", state["residuals"], (self.count,))
+        sizes = self.moments[0].shape, self.moments[1].shape
+        first, second = (_array("moments", one, size) for one, size in zip(state["moments"], sizes, strict=True))
+        self.told, self.total, self.moments = told, total, (first, second)
+        self.kept[: self.count, 0, [COUNT, SUM, LOST, SPREAD]] = table[[0, 2, 3, 4]].T
+
+
+def arms_for(policy: Policy, discount: float | None = None, window: int | None = None) -> Arms:
+    """What is known of arms, at first nothing, for a policy with or without contexts."""
+    kind = ContextArms if isinstance(policy, Policy) and policy.estimator.asks_context else Arms
+    return kind(policy, discount, window)
+
+
+def _measured(features: Features | None, standardise: bool) -> tuple[I64, I64]:
+    if features is None or not standardise:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    return features.measured, features.indicator
+
+
+def _text(numbers: F64) -> str:
+    """Numbers as base64 of their bytes: shorter than digits, and exact."""
+    return base64.b64encode(np.ascontiguousarray(numbers, dtype="<f8").tobytes()).decode()
+
+
+def _decoded(name: str, text: Any) -> F64:
+    if not isinstance(text, str):
+        raise TypeError(f"{name} must be base64, got {text!r:.60}")
+    try:
+        numbers = np.frombuffer(base64.b64decode(text, validate=True), dtype="<f8").astype(float)
+    except ValueError:
+        raise ValueError(f"{name} must be base64 of float64 numbers, got {text!r:.60}") from None
+    if not np.isfinite(numbers).all():
+        raise ValueError(f"{name} must be finite numbers, got {numbers[~np.isfinite(numbers)][0]}")
+    return numbers
+
+
+def _array(name: str, text: Any, shape: tuple[int, ...]) -> F64:
+    numbers = _decoded(name, text)
+    if numbers.size != np.prod(shape):
+        raise ValueError(f"{name} must be {int(np.prod(shape))} numbers, got {numbers.size}")
+    return numbers.reshape(shape)
