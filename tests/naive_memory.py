@@ -115,6 +115,27 @@ class SquareCB(Player):
         return [1 / (self.arms + gamma * (max(means) - mean)) for mean in means]
 
 
+class LinMED(Player):
+    """Balagopalan and Jun 2025 without the optimal design, on rows that are unit vectors: V⁻¹ is diagonal, 1/n."""
+
+    def __init__(self, arms: int, sigma: float, alpha: float) -> None:
+        super().__init__(arms)
+        self.sigma, self.alpha = sigma, alpha
+
+    def scores(self, t: int, z: Sequence[float]) -> list[float]:
+        means = [self.mean(arm) for arm in range(self.arms)]
+        leaders = [arm for arm in range(self.arms) if means[arm] == max(means)]
+        unsure = max(1 / self.pulls(arm) for arm in leaders)
+        scores = []
+        for arm, mean in enumerate(means):
+            if arm in leaders:
+                scores.append(math.log(self.alpha + (1 - self.alpha) / self.arms) + z[arm])
+            else:
+                divergence = (max(means) - mean) ** 2 / (2 * self.sigma**2 * (1 / self.pulls(arm) + unsure))
+                scores.append(math.log((1 - self.alpha) / self.arms) - divergence + z[arm])
+        return scores
+
+
 class ExploreThenCommit(Player):
     """Each arm ``each`` times, then one arm, chosen once and for all."""
 

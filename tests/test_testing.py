@@ -30,6 +30,7 @@ PUBLIC = [
     ra.KLMS(),
     ra.KLUCB(),
     ra.MOSS(horizon=300),
+    ra.LinMED(),
     ra.Maillard(),
     ra.PerturbedMean(ra.noise.Exponential()),
     ra.PerturbedMean(ra.noise.Uniform()),

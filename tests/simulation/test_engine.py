@@ -49,7 +49,7 @@ def policy_noise(law: Law | None, replication: int, rounds: int, arms: int, more
     if law is None:
         return [[math.nan] * arms] * rounds
     words = np.array(stream(replication, 0, rounds * (arms + more)), np.uint32)
-    noise = draws(law, words).astype(float).reshape(rounds, -1)[:, :arms]
+    noise = draws(law.drawn, words).astype(float).reshape(rounds, -1)[:, :arms]
     if isinstance(law, Shared):  # all arms have the draw of the first
         noise[:] = noise[:, :1]
     return list(noise.tolist())

@@ -26,7 +26,7 @@ import math
 import numpy as np
 
 from rightarm.formula.compile import fma, jit
-from rightarm.types import F64
+from rightarm.types import F64, I64
 
 BLOCK = 64  # arms that are looked at together: their rows stay in the first-level cache
 SINGULAR = 1e-12  # share of a row's largest number that may be rounding, where a column has no ridge and no data yet
@@ -117,6 +117,52 @@ def solve(rest: F64, inverse: F64, tiny: float, v: F64, w: F64) -> None:
         v[k] = rest[k] * inverse[k]
         unknown = (inverse[k] == 0.0) & (abs(rest[k]) > tiny)
         w[k] += np.inf if unknown else v[k] * v[k]
+
+
+@jit
+def vectors(private: F64, shared: F64, factor: F64, common: F64, members: I64, own: F64, joint: F64) -> None:
+    """v = R⁻ᵀ row of some arms, whose products are the covariances of predictions: v_i · v_j = row_iᵀ A⁻¹ row_j.
+
+    The private parts of two arms have nothing in common: ``own`` gets the length of an arm's. ``joint`` gets the shared
+    part, a row for each of ``members``. ``private`` and ``shared`` are as in `read`.
+    """
+    P, S = private.size, shared.shape[0]
+    rest = np.empty(P + S)
+    for n in range(members.size):
+        arm, place, square = members[n], 0, 0.0
+        for j in range(P):
+            rest[j] = private[j]
+        for s in range(S):
+            rest[P + s] = shared[s, arm]
+        for j in range(P):
+            v, width = rest[j] * factor[place, arm], P - j + S
+            for i in range(1, width):
+                rest[j + i] -= factor[place + 1 + i, arm] * v
+            square += v * v
+            place += width + 2
+        own[n] = math.sqrt(square)
+        for j in range(S):
+            v = rest[P + j] * common[j, 0]
+            for i in range(j + 1, S):
+                rest[P + i] -= common[j, 1 + i] * v
+            joint[n, j] = v
+
+
+@jit
+def gap_variances(mean: F64, own: F64, joint: F64) -> F64:
+    """How uncertain the gap of each arm to the best mean is, of what `vectors` gives: |v_i − v_best|².
+
+    Of several arms with the best mean, the gap is that to the one of which the least is known.
+    """
+    best, found = mean.max(), np.zeros(mean.size)
+    for b in range(mean.size):
+        if mean[b] == best:
+            for i in range(mean.size):
+                square = own[i] * own[i] + own[b] * own[b]
+                for j in range(joint.shape[1]):
+                    square += (joint[i, j] - joint[b, j]) ** 2
+                found[i] = max(found[i], square if mean[i] < best else 0.0)
+    return found
 
 
 @jit

@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rightarm.estimators.compiled import MEAN, MEMORY, PULLS, VARIANCE, live_estimator
+from rightarm.estimators.compiled import GAP_VARIANCE, MEAN, MEMORY, PULLS, VARIANCE, live_estimator
 from rightarm.estimators.estimator import NEGLIGIBLE
 from rightarm.estimators.statistics import COUNT, LOST, OWN, SPREAD, SUM, correct_reward, count_reward
 from rightarm.formula import check_count, check_number
 from rightarm.propensity import score_law
+from rightarm.scores.inputs import gap_variances
 from rightarm.scores.live import live_policy
 from rightarm.scores.policy import Policy
 from rightarm.scores.rewards import LARGEST
@@ -269,10 +270,13 @@ class Arms:
 
     # Deciding.
 
-    def look(self, seen: Any) -> None:
+    def look(self, members: I64, seen: Any) -> None:
         """Have the table show what formulas see of the arms now."""
         if self.estimator.weighs:
             self._weigh()
+        if self.policy.asks_gap_variance:
+            pulls, means = self.table[PULLS, members], self.table[MEAN, members]
+            self.table[GAP_VARIANCE, members] = gap_variances(pulls, means)
 
     def law(self, members: I64, waiting: I64, floor: float = 0.0, seen: Any = None) -> Law:
         """The exact probability of each of some arms, ``floor`` at least.
@@ -284,7 +288,7 @@ class Arms:
         if count != self._scratch[0].size:
             self._scratch = np.empty(count), np.empty(count), np.empty(count)
         first, second, explored = self._scratch
-        self.look(seen)
+        self.look(members, seen)
         chance, heights = np.empty(count), np.empty(count)
         free = self.live.law(self.total + 1, self.table, members, self.live.numbers, first, second, explored)
         if free:

@@ -10,7 +10,7 @@ import numpy as np
 
 from rightarm.contexts import Features
 from rightarm.estimators import Linear, arrowhead
-from rightarm.estimators.compiled import MEAN, PULLS, VARIANCE
+from rightarm.estimators.compiled import GAP_VARIANCE, MEAN, PULLS, VARIANCE
 from rightarm.estimators.linear import see_arms, see_context
 from rightarm.estimators.statistics import COUNT, LOST, SPREAD, SUM, correct_reward, count_reward
 from rightarm.formula import check_count, check_number
@@ -217,7 +217,7 @@ class ContextArms(Arms):
 
     # Deciding.
 
-    def look(self, seen: Any) -> None:
+    def look(self, members: I64, seen: Any) -> None:
         """Have the table show what formulas see of every arm in this context."""
         if not isinstance(seen, Seen):
             raise ValueError(f"context must be given: {self.policy!r} decides by it")
@@ -228,6 +228,15 @@ class ContextArms(Arms):
         if self.policy.asks_variance:
             counts = self.kept[:, 0, COUNT]
             self.table[VARIANCE] = np.divide(self.residuals, counts, out=np.zeros(counts.size), where=counts > 0)
+        if self.policy.asks_gap_variance:
+            own, joint = self.vectors(members, seen)
+            self.table[GAP_VARIANCE, members] = arrowhead.gap_variances(mean[members], own, joint)
+
+    def vectors(self, members: I64, seen: Seen) -> tuple[F64, F64]:
+        """What the predictions of some arms have in common: see `arrowhead.vectors`."""
+        own, joint = np.empty(members.size), np.empty((members.size, self.design.joint))
+        arrowhead.vectors(seen.own, seen.joint, self.factor, self.common, members, own, joint)
+        return own, joint
 
     def shown(self) -> tuple[F64, F64]:
         return self.statistic(COUNT), self.means()

@@ -153,7 +153,7 @@ class Law(ScoreLaw):
 
     @property
     def drawn(self) -> Law:
-        """The law that numbers are drawn from: the law itself, unless it says how arms share another one."""
+        """The law of each number that is drawn: itself, unless it says how those of different arms hang together."""
         return self
 
     def cdf(self, x: Any) -> Any:
@@ -296,7 +296,8 @@ parameters: Any = None  # stands for the values of a law's parameters, as its ``
 @functools.cache
 def compiled_law(law: Law) -> Any:
     """The law as a compiled function from words to draws."""
-    law = law.drawn
+    if law.drawn is not law:
+        raise TypeError(f"{law!r} is not drawn for each arm by itself, and this simulation knows no other way")
     made, subject = type(law).quantile, f"the noise {law}"
     if made is None:
         raise TypeError(f"{law!r} has no quantile: give it a method quantile(self, u), what it draws at a share u")

@@ -16,7 +16,7 @@ from rightarm.policies.greedy import EpsilonGreedy, ExploreThenCommit, decreasin
 from rightarm.policies.gumbel import BoltzmannGumbel, PerturbedMean, ScaledGumbel
 from rightarm.policies.inverse_gap import SquareCB, increasing
 from rightarm.policies.kl import KLMS, KLUCB, GaussianKLUCB
-from rightarm.policies.maillard import Maillard
+from rightarm.policies.maillard import LinMED, Maillard
 from rightarm.policies.robust import APE2, catoni_ucb, median_ucb
 from rightarm.policies.thompson import BetaThompson, GaussianThompson
 from rightarm.policies.ucb import MOSS, UCB, UCB1, AnytimeMOSS, RandUCB, RobustUCB, UCBImproved
@@ -40,6 +40,7 @@ __all__ = [
     "ExploreThenCommit",
     "GaussianKLUCB",
     "GaussianThompson",
+    "LinMED",
     "Maillard",
     "PerturbedMean",
     "Policy",

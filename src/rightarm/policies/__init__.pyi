@@ -85,6 +85,10 @@ class _GaussianThompson(PolicyFamily):
     def __call__(self, sigma: float = 1.0, estimator: Estimator | str = ...) -> Policy:
         """Perturb each arm's mean by Gaussian noise whose variance shrinks with the arm's own pulls."""
 
+class _LinMED(PolicyFamily):
+    def __call__(self, sigma: float = 0.5, alpha: float = 0.99, estimator: Estimator | str = ...) -> Policy:
+        """Maillard sampling that measures a gap by how uncertain the gap itself is, for arms that have something in common."""
+
 class _Maillard(PolicyFamily):
     def __call__(self, sigma: float = 0.5, estimator: Estimator | str = ...) -> Policy:
         """Choose an arm with a probability that falls with its gap to the best mean and with how well the gap is known."""
@@ -162,6 +166,7 @@ EpsilonGreedy: _EpsilonGreedy
 ExploreThenCommit: _ExploreThenCommit
 GaussianKLUCB: _GaussianKLUCB
 GaussianThompson: _GaussianThompson
+LinMED: _LinMED
 Maillard: _Maillard
 PerturbedMean: _PerturbedMean
 RandUCB: _RandUCB

@@ -191,6 +191,8 @@ class Compiled(NamedTuple):
 def compiled_policy(policy: Policy) -> Compiled:
     """The compiled functions, the same for all values of the parameters."""
     check_formulas(policy)
+    if policy.asks_gap_variance and policy.estimator.asks_context:
+        raise TypeError(f"{policy.family.name} asks for gap_variance, which simulations with contexts do not know")
     if policy.weighted and not policy.shifted:
         raise TypeError(f"{policy.family.name}: learn asks for probability, so the score must be a location + z")
     columns = policy.memory_names

@@ -63,6 +63,7 @@ class Uses(NamedTuple):
     explores: bool
     learns: bool
     extremes: bool  # it asks for the best or the worst mean
+    unsure: bool  # it asks how uncertain gaps to the best mean are, which then is the last column of memory
     inline: bool  # its means are plain means, computed in the loop itself
     forgets: bool  # its estimator forgets rewards
     weighs: bool  # its estimator looks at all rewards that count, each time
