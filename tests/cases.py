@@ -172,6 +172,7 @@ POLICIES = {
     "gumbel centred": PolicyCase(ra.BoltzmannGumbel(C=1.0, location=-GAMMA), naive.boltzmann_gumbel(1.0, -GAMMA)),
     "ucb": PolicyCase(ra.UCB(C=0.7), naive.ucb(0.7)),
     "randucb": PolicyCase(ra.RandUCB(C=0.6), naive.perturbed_mean(0.6)),
+    "lints": PolicyCase(ra.LinTS(sigma=0.4), naive.perturbed_mean(0.4)),
     "perturbed by one gaussian": PolicyCase(ra.PerturbedMean(Shared(Gaussian()), scale=0.5), naive.perturbed_mean(0.5)),
     "cautious": PolicyCase(cautious(C=0.5), lambda t, n, mean, z, means: mean + 0.5 / math.sqrt(n + math.log(t)) * z),
     "thompson": PolicyCase(thompson(sigma=0.6), lambda t, n, mean, z, means: mean + 0.6 / math.sqrt(n + 1) * z),

@@ -31,6 +31,7 @@ PUBLIC = [
     ra.KLUCB(),
     ra.MOSS(horizon=300),
     ra.LinMED(),
+    ra.LinTS(sigma=0.5),
     ra.Maillard(),
     ra.PerturbedMean(ra.noise.Exponential()),
     ra.PerturbedMean(ra.noise.Uniform()),

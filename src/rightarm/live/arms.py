@@ -46,6 +46,8 @@ class Law(NamedTuple):
     heights: F64
     settled: bool
     """Whether it lasts until something is learned; not so while an arm has no reward yet."""
+    error: float = 0.0
+    """By how much the policy's own probabilities may differ, where they are estimated."""
 
 
 class Arms:
@@ -289,22 +291,27 @@ class Arms:
             self._scratch = np.empty(count), np.empty(count), np.empty(count)
         first, second, explored = self._scratch
         self.look(members, seen)
-        chance, heights = np.empty(count), np.empty(count)
+        chance, heights, error = np.empty(count), np.empty(count), 0.0
         free = self.live.law(self.total + 1, self.table, members, self.live.numbers, first, second, explored)
         if free:
-            found = self.chances(first, second, chance)
+            found, error = self.find(members, seen, first, second, chance)
             if found <= 0:
                 self._complain(found, first, second)
         else:
             rest = share_untried(self.table[PULLS], members, waiting, chance)
             if rest:
                 known = self.table[PULLS, members] >= FORGOTTEN
-                chance[known] = rest * self.law(members[known], waiting, seen=seen).chance
+                law = self.law(members[known], waiting, seen=seen)
+                chance[known], error = rest * law.chance, law.error
             explored = np.zeros(count)
         if not self._mix(chance, explored, floor, heights):
-            found = f"{chance.tolist()}, explored {explored.tolist()}"
-            raise ValueError(f"{self.policy!r}: what it chooses or explores by are not probabilities: {found}")
-        return Law(members, chance, heights, free)
+            these = f"{chance.tolist()}, explored {explored.tolist()}"
+            raise ValueError(f"{self.policy!r}: what it chooses or explores by are not probabilities: {these}")
+        return Law(members, chance, heights, free, error)
+
+    def find(self, members: I64, seen: Any, first: F64, second: F64, chance: F64) -> tuple[int, float]:
+        """Find the chances of some arms from the law of their scores; what is wrong, and how far off they may be."""
+        return self.chances(first, second, chance), 0.0
 
     def _complain(self, found: int, first: F64, second: F64) -> None:
         try:

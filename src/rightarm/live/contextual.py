@@ -89,6 +89,8 @@ class ContextArms(Arms):
         self.arm_measured, self.arm_indicator = _measured(arms, self.estimator.standardise)
         self.moments: tuple[F64, F64] = np.zeros((3, self.measured.size)), np.zeros((3, self.arm_measured.size))
         self.limits = policy.rewards
+        law = policy.stated_law[0]
+        self.together = law.together() if law is not None and law.correlates else None
 
     def add(self) -> None:
         super().add()
@@ -231,6 +233,12 @@ class ContextArms(Arms):
         if self.policy.asks_gap_variance:
             own, joint = self.vectors(members, seen)
             self.table[GAP_VARIANCE, members] = arrowhead.gap_variances(mean[members], own, joint)
+
+    def find(self, members: I64, seen: Seen, first: F64, second: F64, chance: F64) -> tuple[int, float]:
+        if self.together is None:
+            return super().find(members, seen, first, second, chance)
+        found: tuple[int, float] = self.together(first, second, *self.vectors(members, seen), chance)
+        return found
 
     def vectors(self, members: I64, seen: Seen) -> tuple[F64, F64]:
         """What the predictions of some arms have in common: see `arrowhead.vectors`."""

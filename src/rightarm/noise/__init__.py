@@ -10,6 +10,7 @@ from rightarm.noise.exponential import Exponential
 from rightarm.noise.gaussian import Gaussian
 from rightarm.noise.gumbel import Gumbel
 from rightarm.noise.half_gaussian import HalfGaussian
+from rightarm.noise.joint import Joint
 from rightarm.noise.law import Fixed, Law, ScoreLaw, compiled_law
 from rightarm.noise.shared import Shared
 from rightarm.noise.uniform import Uniform
@@ -21,6 +22,7 @@ __all__ = [
     "Gaussian",
     "Gumbel",
     "HalfGaussian",
+    "Joint",
     "Law",
     "ScoreLaw",
     "Shared",
@@ -28,6 +30,6 @@ __all__ = [
     "compiled_law",
 ]
 
-for law in (Exponential, Gaussian, Gumbel, HalfGaussian, Shared, Uniform):
+for law in (Exponential, Gaussian, Gumbel, HalfGaussian, Joint, Shared, Uniform):
     law.__module__ = __name__  # the address under which a law is saved does not name its file
 del law

@@ -56,6 +56,14 @@ class ScoreLaw:
         assert self.kernel is not None
         return self.kernel.dispatcher or self.kernel.compiled
 
+    correlates: ClassVar[bool] = False
+    """Whether the scores of arms hang together as their predictions in a context do: then `together` finds chances."""
+
+    def together(self) -> Any:
+        """The compiled function from two rows of numbers, and the vectors of predictions (`arrowhead.vectors`), to
+        probabilities: it returns what `chances` does, and by how much the probabilities may be wrong."""
+        raise NotImplementedError
+
     def keeping(self) -> Any:
         """`chances` for one bandit, which may keep what it has computed; the results are the same."""
         return self.chances()

@@ -18,7 +18,7 @@ from rightarm.policies.inverse_gap import SquareCB, increasing
 from rightarm.policies.kl import KLMS, KLUCB, GaussianKLUCB
 from rightarm.policies.maillard import LinMED, Maillard
 from rightarm.policies.robust import APE2, catoni_ucb, median_ucb
-from rightarm.policies.thompson import BetaThompson, GaussianThompson
+from rightarm.policies.thompson import BetaThompson, GaussianThompson, LinTS
 from rightarm.policies.ucb import MOSS, UCB, UCB1, AnytimeMOSS, RandUCB, RobustUCB, UCBImproved
 from rightarm.scores.policy import Policy, policy, probabilities
 
@@ -41,6 +41,7 @@ __all__ = [
     "GaussianKLUCB",
     "GaussianThompson",
     "LinMED",
+    "LinTS",
     "Maillard",
     "PerturbedMean",
     "Policy",

@@ -89,6 +89,10 @@ class _LinMED(PolicyFamily):
     def __call__(self, sigma: float = 0.5, alpha: float = 0.99, estimator: Estimator | str = ...) -> Policy:
         """Maillard sampling that measures a gap by how uncertain the gap itself is, for arms that have something in common."""
 
+class _LinTS(PolicyFamily):
+    def __call__(self, sigma: float, estimator: Estimator | str = ...) -> Policy:
+        """Draw all coefficients of a linear model from what is believed of them, and pull the arm that is then the best."""
+
 class _Maillard(PolicyFamily):
     def __call__(self, sigma: float = 0.5, estimator: Estimator | str = ...) -> Policy:
         """Choose an arm with a probability that falls with its gap to the best mean and with how well the gap is known."""
@@ -167,6 +171,7 @@ ExploreThenCommit: _ExploreThenCommit
 GaussianKLUCB: _GaussianKLUCB
 GaussianThompson: _GaussianThompson
 LinMED: _LinMED
+LinTS: _LinTS
 Maillard: _Maillard
 PerturbedMean: _PerturbedMean
 RandUCB: _RandUCB

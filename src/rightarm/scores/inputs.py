@@ -22,8 +22,8 @@ INPUTS = {
     "variance": "the variance of the arm's rewards about their mean, Σ (x − mean)² / pulls",
     "best_variance": "the largest variance of all arms",
     "worst_variance": "the smallest variance of all arms",
-    "gap_variance": "how uncertain the gap to the best mean is, in variances of one reward: 1/pulls + 1/pulls of the best "
-    "arm, or what a context makes of it; 0 for the best arm itself",
+    "gap_variance": "how uncertain the gap to the best mean is, in variances of one reward: 1/pulls + 1/pulls of the "
+    "best arm, or what a context makes of it; 0 for the best arm itself",
 }
 VARIANCES = frozenset({"variance", "best_variance", "worst_variance"})
 STATISTICS = VARIANCES | {

@@ -212,8 +212,8 @@ class Policy(Score):
 
     def _state(self, round: int, pulls: ArrayLike, means: ArrayLike, memory: Memory, variances: Variances) -> State:
         """What is known of the arms, checked."""
-        if self.asks_gap_variance and self.estimator.asks_context:
-            raise ValueError(f"{self!r} looks at differences between arms in a context: ask a Bandit with that context")
+        if self.pairwise and self.estimator.asks_context:
+            raise ValueError(f"{self!r} looks at what arms have in common in a context: ask a Bandit with that context")
         counts, averages = check_statistics(pulls, means, whole=self.estimator.plain)
         t = float(check_count("round", round)) if self.estimator.plain else check_number("round", round)
         if memory is None and self.columns and counts.any():

@@ -126,6 +126,11 @@ class Score(Formula):
         return "gap_variance" in self.statistics
 
     @property
+    def pairwise(self) -> bool:
+        """Whether decisions depend on what the predictions of two arms have in common."""
+        return self.asks_gap_variance or (self.noise is not None and self.noise.correlates)
+
+    @property
     def own_names(self) -> tuple[str, ...]:
         """What an arm remembers, what is kept between its pulls, and its variance: what its own rewards change."""
         return (*self.columns, *self.keep, *(("variance",) if self.asks_variance else ()))
