@@ -1,15 +1,15 @@
 """Gaussian noise that is correlated as predictions are, one draw of all coefficients, and what follows for arms.
 
-A linear model believes θ ~ N(θ̂, A⁻¹). With v_i = R⁻ᵀ row_i and ε standard Gaussian, RᵀR = A, the prediction row_i · θ of
-arm i is row_i · θ̂ + v_i · ε: predictions have the covariances v_i · v_j. Of v_i the private part meets no other arm's, so
-that only its length matters, own_i; the shared part is joint_i. A score is
+A linear model believes θ ~ N(θ̂, A⁻¹) with A = RᵀR. Of such a draw the prediction of arm i is row_i · θ̂ + v_i · ε with
+v_i = R⁻ᵀ row_i and ε standard Gaussian: predictions have the covariances v_i · v_j. The private part of v_i meets no
+other arm's, so that only its length matters, own_i; the shared part is joint_i. A score is
 
     location_i + scale_i · (own_i ξ_i + joint_i · ε) / |v_i|,   ξ_i and ε standard Gaussian.
 
 The probability that it is the largest is an integral over as many dimensions as there are arms. It is known exactly
 
 - of two arms, where only the difference of their scores matters, and
-- where no arm shares anything that the others do not share as well: the scores are then independent.
+- where arms share nothing but what all of them share alike, which moves all scores alike: the others are independent.
 
 Otherwise it is the share of DRAWS that an arm wins. By Hoeffding's inequality none of K such shares is off by more than
 √(log(2K/RISK) / (2 DRAWS)), except with probability RISK. The draws are made from the bits of the numbers themselves:
@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from rightarm.formula.compile import bits_of_double, jit
+from rightarm.formula.compile import bits_of_double, fma, jit
 from rightarm.noise.contenders import BAD_FIRST, BAD_SECOND
 from rightarm.noise.gaussian import Gaussian, of_largest, quantile
 from rightarm.noise.law import Law
@@ -36,6 +36,7 @@ u64 = np.uint64
 DRAWS = 2**14
 BLOCK = 64  # draws that are made together, in vector code
 RISK = 1e-3
+SAME = 2.0**-36  # beside the largest scale: what rounding makes of a difference that is none
 HOPELESS = 6.5  # deviations below the best mean from which an arm wins less often than 4e-11
 
 
@@ -49,13 +50,36 @@ def spread(own: F64, joint: F64, i: int, k: int) -> float:
 
 
 @jit
-def independent(joint: F64) -> bool:
-    """Whether all arms share the same: then it moves all scores alike."""
-    for i in range(1, joint.shape[0]):
-        for j in range(joint.shape[1]):
-            if joint[i, j] != joint[0, j]:
-                return False
-    return True
+def differing(scale: F64, joint: F64) -> F64:
+    """Shared parts counted from the first arm's, without columns that are zero then: they move all scores alike."""
+    largest, kept = 0.0, 0
+    for i in range(scale.size):
+        largest = max(largest, abs(scale[i]))
+    found = np.empty(joint.shape)
+    for j in range(joint.shape[1]):
+        furthest = 0.0
+        for i in range(scale.size):
+            found[i, kept] = joint[i, j] - joint[0, j]
+            furthest = max(furthest, abs(found[i, kept]))
+        kept += furthest > SAME * largest
+    return found[:, :kept].copy()
+
+
+@jit
+def turned(joint: F64) -> F64:
+    """Shared parts in no more columns than there are arms, all their products being the same (Gram and Schmidt)."""
+    arms, columns = joint.shape
+    if columns <= arms:
+        return joint
+    rest, found = joint.copy(), np.zeros((arms, arms))
+    for k in range(arms):
+        length = math.sqrt((rest[k] * rest[k]).sum())
+        if length > 0.0:
+            for i in range(k, arms):
+                found[i, k] = (rest[i] * rest[k]).sum() / length
+            for i in range(arms - 1, k - 1, -1):  # the k-th last: the others look at it
+                rest[i] -= found[i, k] / length * rest[k]
+    return found
 
 
 @jit
@@ -82,55 +106,61 @@ def seed_of(m: F64, own: F64, joint: F64) -> u64:
 
 
 @jit
-def gaussians(seed: u64, first: int, out: F64) -> None:
-    """Standard Gaussian numbers: those of a stream of words from the place ``first`` on."""
+def gaussians(seed: u64, first: int, out: F64) -> int:
+    """Standard Gaussian numbers of a stream of words, from the place ``first`` on; returns the place after them."""
     for n in range(out.size):
         word = scrambled(u64(seed + u64(first + n) * GOLDEN))
         out[n] = np.float64(quantile(u32(word >> u64(32))))
+    return first + out.size
 
 
 @jit
-def add_shares(scores: F64, equal: F64, largest: F64, wins: F64) -> None:
-    """Count who wins each draw of a block; those that tie share it."""
+def add(factor: float, drawn: F64, score: F64) -> None:
+    """Add a multiple of the numbers that were drawn to a row of scores."""
     for n in range(BLOCK):
-        largest[n], equal[n] = -np.inf, 0.0
-    for i in range(wins.size):
-        for n in range(BLOCK):
-            largest[n] = max(largest[n], scores[i, n])
-    for i in range(wins.size):
-        for n in range(BLOCK):
-            equal[n] += scores[i, n] == largest[n]
-    for i in range(wins.size):
-        for n in range(BLOCK):
-            wins[i] += (1.0 if scores[i, n] == largest[n] else 0.0) / equal[n]
+        score[n] = fma(factor, drawn[n], score[n])
 
 
 @jit
-def shares(m: F64, own: F64, joint: F64, wins: F64) -> None:
-    """How often each arm has the largest score, of DRAWS."""
-    seed, place = seed_of(m, own, joint), 0
-    scores, drawn = np.empty((m.size, BLOCK)), np.empty(BLOCK)
-    equal, largest = np.empty(BLOCK), np.empty(BLOCK)
-    for i in range(m.size):
-        wins[i] = 0.0
+def raise_to(score: F64, largest: F64) -> None:
+    """Have the largest scores so far include a row."""
+    for n in range(BLOCK):
+        largest[n] = score[n] if score[n] > largest[n] else largest[n]
+
+
+@jit
+def count_equal(score: F64, largest: F64, part: F64, out: F64) -> None:
+    """Where a row has the largest scores, add what that counts."""
+    for n in range(BLOCK):
+        out[n] += part[n] if score[n] == largest[n] else 0.0
+
+
+@jit
+def shares(m: F64, own: F64, joint: F64, chance: F64) -> None:
+    """How often each arm has the largest score, of DRAWS; those that tie share a draw. All loops are over rows."""
+    seed, place, shared = seed_of(m, own, joint), 0, joint.shape[1]
+    scores, wins, drawn = np.empty((m.size, BLOCK)), np.zeros((m.size, BLOCK)), np.empty((shared + 1, BLOCK))
+    one, equal, largest, part = np.ones(BLOCK), np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
     for _ in range(DRAWS // BLOCK):
+        for j in range(shared):
+            place = gaussians(seed, place, drawn[j])
+        largest[:], equal[:] = -np.inf, 0.0
         for i in range(m.size):
-            for n in range(BLOCK):
-                scores[i, n] = m[i]
-            if own[i] > 0.0:
-                gaussians(seed, place, drawn)
-                place += BLOCK
-                for n in range(BLOCK):
-                    scores[i, n] += own[i] * drawn[n]
-        for j in range(joint.shape[1]):
-            gaussians(seed, place, drawn)
-            place += BLOCK
-            for i in range(m.size):
-                for n in range(BLOCK):
-                    scores[i, n] += joint[i, j] * drawn[n]
-        add_shares(scores, equal, largest, wins)
+            scores[i] = m[i]
+            for j in range(shared):
+                add(joint[i, j], drawn[j], scores[i])
+            if own[i] != 0.0:
+                place = gaussians(seed, place, drawn[shared])
+                add(own[i], drawn[shared], scores[i])
+            raise_to(scores[i], largest)
+        for i in range(m.size):
+            count_equal(scores[i], largest, one, equal)
+        for n in range(BLOCK):
+            part[n] = 1.0 / equal[n]
+        for i in range(m.size):
+            count_equal(scores[i], largest, part, wins[i])
     for i in range(m.size):
-        wins[i] /= DRAWS
+        chance[i] = wins[i].sum() / DRAWS
 
 
 @jit
@@ -138,9 +168,9 @@ def of_some(m: F64, own: F64, joint: F64, chance: F64) -> tuple[int, float]:
     """The probability of every arm, and by how much it may be wrong; vectors are those of the scores."""
     if m.size == 2:
         return of_largest(m, np.array([spread(own, joint, 0, 1), 0.0]), chance), 0.0
-    if independent(joint):
+    if joint.shape[1] == 0:
         return of_largest(m, own, chance), 0.0
-    shares(m, own, joint, chance)
+    shares(m, own, turned(joint), chance)
     return m.size, math.sqrt(math.log(2.0 * m.size / RISK) / (2.0 * DRAWS))
 
 
@@ -160,7 +190,8 @@ def of_vectors(location: F64, scale: F64, own: F64, joint: F64, chance: F64) -> 
         a[i] *= factor
         for j in range(joint.shape[1]):
             b[i, j] *= factor
-    if own.size == 2 or independent(b):
+    b = differing(scale, b)
+    if own.size == 2 or b.shape[1] == 0:
         return of_some(location, a, b, chance)
     some = arms[: hopeful(location, a, b, arms)]
     few = np.empty(some.size)
