@@ -46,7 +46,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_readme(folder: Path) -> None:
-    names = run("README.md", 4)
+    names = run("README.md", 5)
     assert names["result"].regret.shape[:2] == (3, 64)
     assert (folder / "regret.png").stat().st_size > 10_000
     loaded = names["ra"].Result.load(folder / "regret.parquet")
@@ -103,6 +103,13 @@ def test_experiments(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names = run("docs/experiments.md", 2)
     assert len(names["loaded"].frame) == 3 * (4 + 1 + 1)
     assert names["cell"].regret.shape[0] == 16
+
+
+def test_contexts(capsys: pytest.CaptureFixture[str]) -> None:
+    names = run("docs/contexts.md", 3)
+    said = [line.split(" → ")[1] for line in capsys.readouterr().out.splitlines()]
+    assert said == ["small", "large", "coder", "polyglot"]
+    assert set(names["offers"]) == {"a", "b", "c"}
 
 
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])

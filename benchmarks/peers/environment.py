@@ -18,22 +18,27 @@ def execute(command: list[str], complaint: str) -> str:
     return outcome.stdout
 
 
-def install(environment: Path, requirements: Sequence[str]) -> Path:
-    """Return the interpreter of an environment that holds ``requirements``, made at the first call."""
+def install(environment: Path, requirements: Sequence[str], alone: Sequence[str] = ()) -> Path:
+    """Return the interpreter of an environment that holds ``requirements``, made at the first call.
+
+    ``alone`` are packages that are installed without what they say that they need.
+    """
     python = environment / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     done = environment / "requirements.txt"
-    wanted = "\n".join(requirements) + "\n"
+    wanted = "\n".join([*requirements, *alone]) + "\n"
     if done.is_file() and done.read_text() == wanted:
         return python
     venv.create(environment, clear=True, with_pip=True)
-    command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *requirements]
-    execute(command, f"{requirements[0]} cannot be installed in {environment}")
+    command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    execute([*command, *requirements], f"{requirements[0]} cannot be installed in {environment}")
+    if alone:
+        execute([*command, "--no-deps", *alone], f"{alone[0]} cannot be installed in {environment}")
     done.write_text(wanted)  # last, so that an interrupted installation is begun again
     return python
 
 
-def run(file: str, requirements: Sequence[str], environment: Path, *arguments: str) -> str:
+def run(file: str, requirements: Sequence[str], environment: Path, *arguments: str, alone: Sequence[str] = ()) -> str:
     """Return what a module of this package prints, run in an environment with ``requirements``."""
     module = f"{PACKAGE.name}.{Path(file).stem}"
-    command = [str(install(environment.absolute(), requirements)), "-W", "ignore", "-m", module, *arguments]
+    command = [str(install(environment.absolute(), requirements, alone)), "-W", "ignore", "-m", module, *arguments]
     return execute(command, f"{requirements[0]} failed")

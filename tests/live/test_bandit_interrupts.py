@@ -23,6 +23,11 @@ SETTINGS: dict[str, tuple[ra.Policy, dict[str, Any]]] = {
     "memory": (ra.EXP3(gamma=0.2), {}),
     "memory in a window": (ra.EXP3(gamma=0.2), {"window": 23}),
     "catoni": (CATONI, {}),
+    "contexts": (ra.BoltzmannGumbel(C=0.5, estimator=ra.Linear(2)), {}),
+    "contexts, shared and discounted": (
+        ra.UCB(C=0.5, estimator=ra.Linear(2, private=["x0"], discount=0.99)),
+        {},
+    ),
     "at close": (ra.UCB(C=0.5), {"window_of_reward": 5.0, "default": 0.0, "learn": "at close"}),
 }
 
@@ -32,19 +37,30 @@ class Life:
 
     def __init__(self, bandit: ra.Bandit[Any], seed: int) -> None:
         self.bandit, self.random = bandit, np.random.default_rng(seed)
+        self.contextual = bandit.policy.estimator.asks_context
         self.corrects = not bandit.policy.columns and bandit.policy.estimator.size == 0
+
+    def ask(self, several: bool) -> None:
+        unit, context = f"unit {self.random.integers(1000)}", self.context()
+        if several:
+            self.bandit.ask(contexts=[context, context]) if self.contextual else self.bandit.ask(3)
+        else:
+            self.bandit.ask(unit=unit, context=context)
+
+    def context(self) -> Any:
+        return self.random.normal(size=2) if self.contextual else None
 
     def step(self) -> None:
         bandit, what = self.bandit, self.random.random()
         pending = bandit.pending
         if what < 0.4 or not pending:
-            bandit.ask(3) if what < 0.03 else bandit.ask(unit=f"unit {self.random.integers(1000)}")
+            self.ask(what < 0.03)
         elif what < 0.8:
             bandit.tell(pending[self.random.integers(len(pending))], float(self.random.random()))
         elif what < 0.85:
             bandit.tell([(decision, float(self.random.random())) for decision in pending[:3]])
         elif what < 0.9:
-            bandit.tell(arm=bandit.arms[0], reward=float(self.random.random()))
+            bandit.tell(arm=bandit.arms[0], reward=float(self.random.random()), context=self.context())
         elif what < 0.93 and self.corrects and bandit._state.ledger.answered:
             bandit.correct(next(reversed(bandit._state.ledger.answered)), float(self.random.random()))
         elif what < 0.96:
@@ -70,7 +86,8 @@ def run(name: str, path: Path | None, times: int) -> None:
     copy = ra.Bandit.from_json(text, clock=lambda: float(next(ticks)))  # which looks at every number
     whole = json.loads(text) | {"log": None, "events": None}
     assert json.loads(copy.to_json()) == whole
-    assert copy.probabilities() == bandit.probabilities()
+    context = life.context()
+    assert copy.probabilities(context) == bandit.probabilities(context)
     if path is None:
         return
     bandit.close()

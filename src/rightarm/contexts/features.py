@@ -235,7 +235,7 @@ class Features:
         if type(context) is dict:
             return self._from_mapping(context)
         if type(context) is np.ndarray and context.dtype == np.float64 and context.shape == self._start.shape:
-            if context.dot(context) <= LARGEST**2:  # quicker than a look at each number
+            if np.vdot(context, context) <= LARGEST**2:  # quicker than a look at each number, and never warns
                 copy: F64 = context.copy()
                 return copy
         elif isinstance(context, Mapping):

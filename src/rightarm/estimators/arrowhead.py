@@ -12,8 +12,10 @@ Never a difference of large numbers: after a million badly scaled rows the facto
 the formula of Sherman and Morrison has lost everything.
 
 ``factor`` has a column for each arm (arms innermost, so that looking at all arms is vector code). Its rows are, for
-each private column j: 1/R_jj, R_jj, the rest of R's row, S's row, u_j. ``common`` has such a row for each shared
-column, at its place j: 1/R_jj, then R's row with zeros before the diagonal, u_j.
+each private column j: 1/R_jj, R_jj, the rest of R's row, S's row, u_j; and at the end Σ residual² and the rewards that
+count. ``common`` has such a row for each shared column, at its place j: 1/R_jj, then R's row with zeros before the
+diagonal, u_j. With shared columns residuals are summed for all arms together, at the first: their noise is taken to
+be one.
 
 Golub and Van Loan: Matrix Computations, sections 5.1 and 6.5; Li, Chu, Langford, Schapire: A Contextual-Bandit Approach
 to Personalized News Article Recommendation, WWW 2010 (disjoint and hybrid models).
@@ -29,14 +31,16 @@ from rightarm.formula.compile import fma, jit
 from rightarm.types import F64, I64
 
 BLOCK = 64  # arms that are looked at together: their rows stay in the first-level cache
+VECTOR = 8  # arms side by side in the widest registers
 SINGULAR = 1e-12  # share of a row's largest number that may be rounding, where a column has no ridge and no data yet
 MOST = 2.0**60  # pulls of a row that is nothing but zeros, about which everything is known
+RESIDUALS, COUNTING = -2, -1  # rows of ``factor``
 SPLIT = 2.0**13 + 1.0  # leaves 40 of the 53 bits of a number: equal histories must tie however they were rounded
 
 
 def sizes(private: int, shared: int) -> tuple[int, int]:
     """The rows of ``factor``, and the columns of ``common``."""
-    return sum(private - j + shared + 2 for j in range(private)), shared + 2
+    return sum(private - j + shared + 2 for j in range(private)) + 2, shared + 2
 
 
 @jit
@@ -64,15 +68,17 @@ def read(private: F64, shared: F64, factor: F64, common: F64, count: int, pulls:
     """What formulas see of the first ``count`` arms: row · θ̂, and 1 / (rowᵀ A⁻¹ row).
 
     ``private`` are the private columns, the same for all arms; ``shared`` has a row for each shared column and a
-    column for each arm. Where nothing is known of a direction and there is no ridge, the pulls are 0.
+    column for each arm. Where nothing is known of a direction and there is no ridge, the pulls are 0. Arms beyond
+    ``count`` for which there is room are looked at with the others, up to a whole number of vectors.
     """
     own, joint = private.size, shared.shape[0]
     rest, v, m, w = np.empty((own + joint, BLOCK)), np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
     largest = 0.0
     for j in range(own):
         largest = max(largest, abs(private[j]))
-    for start in range(0, count, BLOCK):
-        n = min(BLOCK, count - start)
+    room = min((count + VECTOR - 1) // VECTOR * VECTOR, pulls.size)
+    for start in range(0, room, BLOCK):
+        n = min(BLOCK, room - start)
         tiny = SINGULAR * largest
         for k in range(n):
             m[k], w[k] = 0.0, 0.0
@@ -198,24 +204,36 @@ def take(row: F64, arm: int, private: int, factor: F64, common: F64) -> float:
 
 
 @jit
+def learn(row: F64, reward: float, arm: int, private: int, factor: F64, common: F64) -> None:
+    """Learn the reward of a row of an arm."""
+    work = np.empty(row.size + 1)
+    for j in range(row.size):
+        work[j] = row[j]
+    work[row.size] = reward
+    factor[RESIDUALS, 0 if common.shape[0] else arm] += take(work, arm, private, factor, common)
+    factor[COUNTING, arm] += 1.0
+
+
+@jit
 def fade(factor: F64, common: F64, count: int, private: int, discount: float, ridge: float, own_ridge: float) -> None:
     """A ← discount · A + (1 − discount) · ridge: all that was learned counts less, the ridge stays what it is."""
     root, shared = math.sqrt(discount), common.shape[0]
     scale(factor, common, count, private, root)
     row = np.zeros(private + shared + 1)
-    if own_ridge > 0.0:
-        for arm in range(count):
-            for j in range(private):
-                for i in range(row.size):
-                    row[i] = 0.0
-                row[j] = math.sqrt((1.0 - discount) * own_ridge)
-                take(row, arm, private, factor, common)
-    if ridge > 0.0:
-        for j in range(shared):
+    for arm in range(count):
+        factor[RESIDUALS, arm] *= discount
+        factor[COUNTING, arm] *= discount
+    for arm in range(count if own_ridge > 0.0 else 0):
+        for j in range(private):
             for i in range(row.size):
                 row[i] = 0.0
-            row[private + j] = math.sqrt((1.0 - discount) * ridge)
-            take(row, 0, private, factor, common)
+            row[j] = math.sqrt((1.0 - discount) * own_ridge)
+            factor[RESIDUALS, 0 if shared else arm] += take(row, arm, private, factor, common)
+    for j in range(shared if ridge > 0.0 else 0):
+        for i in range(row.size):
+            row[i] = 0.0
+        row[private + j] = math.sqrt((1.0 - discount) * ridge)
+        factor[RESIDUALS, 0] += take(row, 0, private, factor, common)
 
 
 @jit
@@ -237,29 +255,47 @@ def scale(factor: F64, common: F64, count: int, private: int, root: float) -> No
 
 
 @jit
-def correct(row: F64, arm: int, private: int, change: float, factor: F64, common: F64) -> float:
-    """Add ``change`` to the reward of a row that was learned; ``row`` is used up.
+def correct(
+    row: F64, before: float, after: float, weight: float, arm: int, private: int, factor: F64, common: F64
+) -> None:
+    """Replace the reward of a row that was learned and counts by ``weight``.
 
-    A stays what it is and b gains change · row, so u gains change · v. Returns by how much Σ u² has grown.
+    A stays what it is and b gains change · row, so u gains change · v; Σ residual² is Σ reward² − u · u.
     """
-    shared, place, grown = common.shape[0], 0, 0.0
+    shared, place, grown, change = common.shape[0], 0, 0.0, weight * (after - before)
+    work = np.empty(row.size)
+    for j in range(row.size):
+        work[j] = row[j]
     for j in range(private):
         width = private - j + shared
-        v = row[j] * factor[place, arm]
+        v = work[j] * factor[place, arm]
         for i in range(1, width):
-            row[j + i] = fma(-factor[place + 1 + i, arm], v, row[j + i])
-        before = factor[place + 1 + width, arm]
-        factor[place + 1 + width, arm] = before + change * v
-        grown += change * v * (2.0 * before + change * v)
+            work[j + i] = fma(-factor[place + 1 + i, arm], v, work[j + i])
+        u = factor[place + 1 + width, arm]
+        factor[place + 1 + width, arm] = u + change * v
+        grown += change * v * (2.0 * u + change * v)
         place += width + 2
     for j in range(shared):
-        v = row[private + j] * common[j, 0]
+        v = work[private + j] * common[j, 0]
         for i in range(j + 1, shared):
-            row[private + i] = fma(-common[j, 1 + i], v, row[private + i])
-        before = common[j, shared + 1]
-        common[j, shared + 1] = before + change * v
-        grown += change * v * (2.0 * before + change * v)
-    return grown
+            work[private + i] = fma(-common[j, 1 + i], v, work[private + i])
+        u = common[j, shared + 1]
+        common[j, shared + 1] = u + change * v
+        grown += change * v * (2.0 * u + change * v)
+    pool = 0 if shared else arm
+    left = factor[RESIDUALS, pool] + weight * (after - before) * (after + before) - grown
+    factor[RESIDUALS, pool] = max(left, 0.0)
+
+
+@jit
+def variances(factor: F64, shared: int, count: int, out: F64) -> None:
+    """The mean squared residual of every arm; with shared columns, of all arms together."""
+    total = 0.0
+    for arm in range(count):
+        total += factor[COUNTING, arm]
+    for arm in range(count):
+        rewards = total if shared else factor[COUNTING, arm]
+        out[arm] = factor[RESIDUALS, 0 if shared else arm] / rewards if rewards > 0.0 else 0.0
 
 
 def dense(factor: F64, common: F64, private: int, arm: int) -> tuple[F64, F64]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rightarm.contexts import Features
-from rightarm.contexts.moments import COUNT, MEAN, ROUNDING, SQUARES, is_missing, standardised, take
+from rightarm.contexts.moments import COUNT, MEAN, ROUNDING, SQUARES, standardised, take
 from rightarm.estimators import arrowhead
 from rightarm.estimators.estimator import BETWEEN, Estimator
 from rightarm.formula import Rule, check_number
@@ -208,10 +208,11 @@ class Design(NamedTuple):
 
 
 @jit
-def make_rows(x: F64, arms: F64, private: I64, shared: I64, crossed: int, own: F64, joint: F64) -> None:
+def make_rows(x: F64, private: I64, shared: I64, arm: int, crossed: int, own: F64, joint: F64) -> None:
     """The rows of all arms in a context: ``own`` gets private columns, ``joint`` shared ones, a column for each arm.
 
-    ``x`` is the standardised context; ``arms`` has a row for each feature of arms and a column for each arm.
+    ``x`` is the standardised context. The features of arms are in their ``arm`` rows of ``joint`` already, behind those
+    of the context.
     """
     for j in range(private.size):
         own[j] = 1.0 if private[j] < 0 else x[private[j]]
@@ -219,15 +220,11 @@ def make_rows(x: F64, arms: F64, private: I64, shared: I64, crossed: int, own: F
         value = 1.0 if shared[j] < 0 else x[shared[j]]
         for k in range(joint.shape[1]):
             joint[j, k] = value
-    place = shared.size
-    for a in range(arms.shape[0]):
-        for k in range(joint.shape[1]):
-            joint[place + a, k] = arms[a, k]
-    place += arms.shape[0]
-    for i in range(crossed):
-        for a in range(arms.shape[0]):
+    place = shared.size + arm
+    for i in range(crossed if arm else 0):
+        for a in range(arm):
             for k in range(joint.shape[1]):
-                joint[place, k] = x[i] * arms[a, k]
+                joint[place, k] = x[i] * joint[shared.size + a, k]
             place += 1
 
 
@@ -237,9 +234,9 @@ def see_context(
     measured: I64,
     indicator: I64,
     moments: F64,
-    arms: F64,
     private: I64,
     shared: I64,
+    arm: int,
     crossed: int,
     own: F64,
     joint: F64,
@@ -248,20 +245,75 @@ def see_context(
     z = np.empty(x.size)
     standardised(x, measured, indicator, moments, z)
     take(x, measured, indicator, moments)
-    make_rows(z, arms, private, shared, crossed, own, joint)
+    make_rows(z, private, shared, arm, crossed, own, joint)
 
 
 @jit
 def see_arms(given: F64, members: I64, measured: I64, indicator: I64, moments: F64, out: F64) -> None:
-    """The standardised features of some arms, a row of ``given`` each, into their columns of ``out``."""
-    for i in range(members.size):
-        take(given[i], measured, indicator, moments)
-    for i in range(members.size):
-        for a in range(given.shape[1]):
+    """The standardised features of some arms, a row of ``given`` each, into their columns of ``out``.
+
+    ``moments`` become those with all of them, by which each is standardised: mean and squares of the new ones, merged
+    with what there was (Chan, Golub and LeVeque 1979).
+    """
+    count, values, here = members.size, np.empty(members.size), np.ones(members.size)
+    for a in range(given.shape[1]):
+        for i in range(count):
             out[a, members[i]] = given[i, a]
     for j in range(measured.size):
-        a, mean = measured[j], moments[MEAN, j]
-        deviation = math.sqrt(moments[SQUARES, j] / max(moments[COUNT, j], 1.0))
-        for i in range(members.size):
-            unknown = deviation <= ROUNDING * abs(mean) or is_missing(given[i], indicator[j])
-            out[a, members[i]] = 0.0 if unknown else (given[i, a] - mean) / deviation
+        a, n = measured[j], float(count)
+        for i in range(count):
+            values[i] = given[i, a]
+        if indicator[j] >= 0:
+            for i in range(count):
+                here[i] = 1.0 - given[i, indicator[j]]
+            n = total(here)
+        mean = total(values) / max(n, 1.0)  # a missing value is 0
+        merge(moments, j, n, mean, squares_about(values, mean) - (count - n) * mean * mean)
+        centre, deviation = moments[MEAN, j], math.sqrt(moments[SQUARES, j] / max(moments[COUNT, j], 1.0))
+        inverse = 0.0 if deviation <= ROUNDING * abs(centre) else 1.0 / deviation
+        for i in range(count):
+            out[a, members[i]] = (values[i] - centre) * inverse * here[i]
+        if indicator[j] >= 0:
+            for i in range(count):
+                here[i] = 1.0
+
+
+@jit
+def total(values: F64) -> float:
+    """The sum, in four parts, which a processor adds side by side."""
+    a = b = c = d = 0.0
+    whole = values.size // 4 * 4
+    for i in range(0, whole, 4):
+        a += values[i]
+        b += values[i + 1]
+        c += values[i + 2]
+        d += values[i + 3]
+    for i in range(whole, values.size):
+        a += values[i]
+    return (a + b) + (c + d)
+
+
+@jit
+def squares_about(values: F64, mean: float) -> float:
+    """Σ (x − mean)², in four parts."""
+    a = b = c = d = 0.0
+    whole = values.size // 4 * 4
+    for i in range(0, whole, 4):
+        a += (values[i] - mean) ** 2
+        b += (values[i + 1] - mean) ** 2
+        c += (values[i + 2] - mean) ** 2
+        d += (values[i + 3] - mean) ** 2
+    for i in range(whole, values.size):
+        a += (values[i] - mean) ** 2
+    return (a + b) + (c + d)
+
+
+@jit
+def merge(moments: F64, j: int, n: float, mean: float, squares: float) -> None:
+    """Count n values of a column, with their mean and Σ (x − mean)², in its moments."""
+    before = moments[COUNT, j]
+    if n > 0.0:
+        difference, share = mean - moments[MEAN, j], n / (before + n)
+        moments[COUNT, j] = before + n
+        moments[MEAN, j] += difference * share
+        moments[SQUARES, j] += max(squares, 0.0) + difference * difference * before * share

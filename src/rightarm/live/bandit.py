@@ -273,7 +273,8 @@ class Bandit(Generic[A]):
 
         A policy with the estimator `Linear` decides by a ``context``: a mapping, or a row of numbers, with the features
         that it was made for; or by several ``contexts``, a list of such or a data frame, one decision each. If arms
-        have features, ``arm_features`` maps every arm in question to its own.
+        have features, ``arm_features`` maps every arm in question to its own, or is an array with a row for each, in
+        the order of `arms`.
 
         Each decision waits for its reward until it is told, cancelled or expired. For a ``unit``, a visitor say, the
         decision is made once: asked again, it comes back as it was, unless its arm is retired or not ``among`` those
@@ -657,6 +658,8 @@ class Bandit(Generic[A]):
         >>> folder.cleanup()
         """
         recovery.check_policy(policy, change_policy)
+        if settings.get("log_context") is False:
+            raise ValueError("log_context must be True: a folder comes back from its log, got False")
         folder = Folder(Path(path), check_count("every", every))
         with folder.opened(sync, rotate) as log:
             if not log.events:

@@ -18,8 +18,6 @@ from rightarm.live.arms import MOST, Arms, check_sizes
 from rightarm.scores.policy import Policy
 from rightarm.types import F64, I64
 
-NO_ARMS: F64 = np.zeros((0, 0))
-
 
 class Context(NamedTuple):
     """What stays of a context with its decision: bytes of float64, so that it is compact and can be compared."""
@@ -61,7 +59,8 @@ class Seen(NamedTuple):
 
     def context(self, arm: int) -> Context:
         """What stays of it with the decision for an arm."""
-        return Context(self.encoded.tobytes(), np.concatenate((self.own, self.joint[:, arm])).tobytes())
+        shared = self.joint[:, arm].tobytes() if len(self.joint) else b""
+        return Context(self.encoded.tobytes(), self.own.tobytes() + shared)
 
 
 class ContextArms(Arms):
@@ -82,13 +81,12 @@ class ContextArms(Arms):
         for j in range(design.joint):
             self.common[j, 1 + j] = np.sqrt(ridges[0])
             self.common[j, 0] = 1 / self.common[j, 1 + j] if ridges[0] else 0.0
-        self.residuals: F64 = np.zeros(0)  # Σ residual² of every arm
         features, arms = self.estimator.features, self.estimator.arm_features
         self.features = features
         self.measured, self.indicator = _measured(features, self.estimator.standardise)
         self.arm_measured, self.arm_indicator = _measured(arms, self.estimator.standardise)
         self.moments: tuple[F64, F64] = np.zeros((3, self.measured.size)), np.zeros((3, self.arm_measured.size))
-        self.limits = policy.rewards
+        self.limits, self.varies, self.unsure = policy.rewards, policy.asks_variance, policy.asks_gap_variance
         law = policy.stated_law[0]
         self.together = law.together() if law is not None and law.correlates else None
 
@@ -96,9 +94,7 @@ class ContextArms(Arms):
         super().add()
         room = self.table.shape[1]
         if self.factor.shape[1] < room:
-            more = room - self.factor.shape[1]
-            self.factor = np.hstack([self.factor, np.zeros((self.factor.shape[0], more))])
-            self.residuals = np.append(self.residuals, np.zeros(more))
+            self.factor = np.hstack([self.factor, np.zeros((self.factor.shape[0], room - self.factor.shape[1]))])
         arrowhead.begin(self.factor, self.count - 1, self.design.own, self.design.joint, self.ridges[1])
 
     def check_prior(self) -> None:
@@ -129,25 +125,13 @@ class ContextArms(Arms):
         return self._seen(x, arms, members, self.moments)
 
     def _seen(self, x: F64, arms: F64 | None, members: I64, moments: tuple[F64, F64]) -> Seen:
-        design = self.design
-        own, joint, after = np.empty(design.own), np.empty((design.joint, self.count)), moments[0].copy()
-        features, arms_after = NO_ARMS, moments[1]
+        design, after, arms_after = self.design, moments[0].copy(), moments[1]
+        own, joint = np.empty(design.own), np.zeros((design.joint, self.table.shape[1]))
         if arms is not None:
-            arms_after = moments[1].copy()
-            features = np.zeros((design.arm, self.count))
-            see_arms(arms, members, self.arm_measured, self.arm_indicator, arms_after, features)
-        see_context(
-            x,
-            self.measured,
-            self.indicator,
-            after,
-            features,
-            design.private,
-            design.shared,
-            design.crossed,
-            own,
-            joint,
-        )
+            arms_after, first = moments[1].copy(), design.shared.size
+            out = joint[first : first + design.arm]
+            see_arms(arms, members, self.arm_measured, self.arm_indicator, arms_after, out)
+        see_context(x, self.measured, self.indicator, after, *design[:4], own, joint)
         return Seen(x, arms, members, own, joint, (after, arms_after))
 
     def _arm_features(self, given: Any, members: I64, names: Sequence[Hashable]) -> F64 | None:
@@ -156,8 +140,13 @@ class ContextArms(Arms):
             if given is not None:
                 raise TypeError(f"arm_features must be left out: {self.estimator} has none, got {given!r:.200}")
             return None
+        if isinstance(given, np.ndarray) and len(given) == members.size:
+            return features.encode_many(given)
         if not isinstance(given, Mapping):
-            raise TypeError(f"arm_features must be a mapping from arms to their features, got {given!r:.200}")
+            raise TypeError(
+                "arm_features must be a mapping from arms to their features, or an array with a row for each of "
+                f"{members.size} arms, got {given!r:.200}"
+            )
         missing = [names[i] for i in members if names[i] not in given]
         if missing:
             raise ValueError(f"arm_features must have the features of every arm, got none of {missing[0]!r}")
@@ -177,22 +166,19 @@ class ContextArms(Arms):
 
     def learn(self, arm: int, reward: float, propensity: float, context: Context | None = None) -> None:
         assert context is not None
-        if self.fading < 1.0:
-            arrowhead.fade(self.factor, self.common, self.count, self.design.own, self.fading, *self.ridges)
-            self.residuals *= self.fading
-        row = np.append(np.frombuffer(context.row), reward)
-        self.residuals[arm] += arrowhead.take(row, arm, self.design.own, self.factor, self.common)
+        own, fading = self.design.own, self.fading
+        if fading < 1.0:
+            arrowhead.fade(self.factor, self.common, self.count, own, fading, *self.ridges)
+        arrowhead.learn(np.frombuffer(context.row), reward, arm, own, self.factor, self.common)
         count_reward(self.kept, arm, 0, reward)
         self.told += 1
-        self.total = self.total * self.fading + 1
+        self.total = self.total * fading + 1
 
     def correct(self, arm: int, number: int, before: float, after: float, context: Context | None = None) -> None:
         assert context is not None
         correct_reward(self.kept, arm, 0, before, after, 1.0)
-        weight, row = self.fading ** (self.told - number), np.frombuffer(context.row).copy()
-        change = weight * (after - before)
-        grown = arrowhead.correct(row, arm, self.design.own, change, self.factor, self.common)
-        self.residuals[arm] = max(self.residuals[arm] + weight * (after**2 - before**2) - grown, 0.0)
+        weight, row = self.fading ** (self.told - number), np.frombuffer(context.row)
+        arrowhead.correct(row, before, after, weight, arm, self.design.own, self.factor, self.common)
 
     def rescale(self, factor: float, shift: float) -> None:
         raise ValueError(f"what {self.policy!r} has learned cannot be scaled to another range of rewards")
@@ -200,22 +186,23 @@ class ContextArms(Arms):
     # Taking back.
 
     def image(self, arm: int | None, rewards: int = 1) -> tuple[Any, ...]:
-        rows = slice(None) if arm is None or self.fading < 1.0 else arm
-        model = self.factor[:, rows].copy(), self.residuals[rows].copy(), self.common.copy()
-        return rows, model, self.kept[rows].copy(), self.told, self.total, self.moments
+        rows: Any = slice(None) if arm is None or self.fading < 1.0 else arm
+        if self.design.joint and rows is arm:  # the residuals of all arms are summed at the first
+            rows = [0, arm]
+        model = self.factor[:, rows].copy(), self.common.copy(), self.kept[rows].copy()
+        return rows, model, self.told, self.total, self.moments
 
     def put_back(self, image: tuple[Any, ...]) -> None:
-        rows, (factor, residuals, common), kept, self.told, self.total, self.moments = image
-        self.factor[:, rows], self.residuals[rows], self.common[:] = factor, residuals, common
-        self.kept[rows] = kept
+        rows, (factor, common, kept), self.told, self.total, self.moments = image
+        self.factor[:, rows], self.common[:], self.kept[rows] = factor, common, kept
 
     def everything(self) -> tuple[Any, ...]:
-        return *super().everything(), self.factor.copy(), self.residuals.copy(), self.common.copy()
+        return *super().everything(), self.factor.copy(), self.common.copy()
 
     def set_everything(self, kept: tuple[Any, ...]) -> None:
-        *plain, factor, residuals, common = kept
+        *plain, factor, common = kept
         super().set_everything(tuple(plain))
-        self.factor, self.residuals, self.common = factor.copy(), residuals.copy(), common.copy()
+        self.factor, self.common = factor.copy(), common.copy()
 
     # Deciding.
 
@@ -223,16 +210,15 @@ class ContextArms(Arms):
         """Have the table show what formulas see of every arm in this context."""
         if not isinstance(seen, Seen):
             raise ValueError(f"context must be given: {self.policy!r} decides by it")
-        pulls, mean = self.table[PULLS], self.table[MEAN]
-        arrowhead.read(seen.own, seen.joint, self.factor, self.common, self.count, pulls, mean)
+        table = self.table
+        arrowhead.read(seen.own, seen.joint, self.factor, self.common, self.count, table[PULLS], table[MEAN])
         if self.limits is not None:  # predictions may leave the range of rewards, for which the formula is
-            np.clip(mean, *self.limits, out=mean)
-        if self.policy.asks_variance:
-            counts = self.kept[:, 0, COUNT]
-            self.table[VARIANCE] = np.divide(self.residuals, counts, out=np.zeros(counts.size), where=counts > 0)
-        if self.policy.asks_gap_variance:
-            own, joint = self.vectors(members, seen)
-            self.table[GAP_VARIANCE, members] = arrowhead.gap_variances(mean[members], own, joint)
+            np.clip(table[MEAN], *self.limits, out=table[MEAN])
+        if self.varies:
+            arrowhead.variances(self.factor, self.design.joint, self.count, self.table[VARIANCE])
+        if self.unsure:
+            vectors = self.vectors(members, seen)
+            table[GAP_VARIANCE, members] = arrowhead.gap_variances(table[MEAN, members], *vectors)
 
     def find(self, members: I64, seen: Seen, first: F64, second: F64, chance: F64) -> tuple[int, float]:
         if self.together is None:
@@ -260,7 +246,6 @@ class ContextArms(Arms):
             "recent": [],
             "factor": _text(self.factor[:, : self.count]),
             "common": _text(self.common),
-            "residuals": _text(self.residuals[: self.count]),
             "moments": [_text(part) for part in self.moments],
         }
 
@@ -277,7 +262,6 @@ class ContextArms(Arms):
         factor, common = self.factor[:, : self.count], self.common
         factor[:] = _array("factor", state["factor"], factor.shape)
         common[:] = _array("common", state["common"], common.shape)
-        self.residuals[: self.count] = _array("residuals", state["residuals"], (self.count,))
         sizes = self.moments[0].shape, self.moments[1].shape
         first, second = (_array("moments", one, size) for one, size in zip(state["moments"], sizes, strict=True))
         self.told, self.total, self.moments = told, total, (first, second)
