@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from rightarm import inference, moved, noise, propensity, theory
 from rightarm.contexts import Features
-from rightarm.estimators import Catoni, CatoniEstimator, Estimator, Linear, Mean, MedianOfMeans
+from rightarm.estimators import Catoni, CatoniEstimator, Estimator, Linear, Logistic, Mean, MedianOfMeans
 from rightarm.evaluation import Evaluation, Lift, Replay, SampleRatio, evaluate, lift, replay, sample_ratio
 from rightarm.formula import Count, NonNegative, Positive, Probability
 from rightarm.live import Bandit, Decision
@@ -47,6 +47,7 @@ from rightarm.policies import (
     increasing,
     inverse_log,
     inverse_sqrt,
+    logistic_thompson,
     median_ucb,
     policy,
     probabilities,
@@ -114,6 +115,7 @@ __all__ = [
     "Loaded",
     "LogNormal",
     "LogWriter",
+    "Logistic",
     "Maillard",
     "Mean",
     "MedianOfMeans",
@@ -151,6 +153,7 @@ __all__ = [
     "lift",
     "load",
     "log_report",
+    "logistic_thompson",
     "median_ucb",
     "noise",
     "policy",

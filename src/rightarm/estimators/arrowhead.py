@@ -133,25 +133,50 @@ def vectors(private: F64, shared: F64, factor: F64, common: F64, members: I64, o
     part, a row for each of ``members``. ``private`` and ``shared`` are as in `read`.
     """
     P, S = private.size, shared.shape[0]
-    rest = np.empty(P + S)
+    v = np.empty(P + S)
     for n in range(members.size):
-        arm, place, square = members[n], 0, 0.0
         for j in range(P):
-            rest[j] = private[j]
+            v[j] = private[j]
         for s in range(S):
-            rest[P + s] = shared[s, arm]
+            v[P + s] = shared[s, members[n]]
+        half_solved(v, members[n], P, factor, common)
+        square = 0.0
         for j in range(P):
-            v, width = rest[j] * factor[place, arm], P - j + S
-            for i in range(1, width):
-                rest[j + i] -= factor[place + 1 + i, arm] * v
-            square += v * v
-            place += width + 2
+            square += v[j] * v[j]
         own[n] = math.sqrt(square)
-        for j in range(S):
-            v = rest[P + j] * common[j, 0]
-            for i in range(j + 1, S):
-                rest[P + i] -= common[j, 1 + i] * v
-            joint[n, j] = v
+        for s in range(S):
+            joint[n, s] = v[P + s]
+
+
+@jit
+def half_solved(row: F64, arm: int, private: int, factor: F64, common: F64) -> None:
+    """R⁻ᵀ row of an arm, in place."""
+    shared, place = common.shape[0], 0
+    for j in range(private):
+        row[j] *= factor[place, arm]
+        width = private - j + shared
+        for i in range(1, width):
+            row[j + i] = fma(-factor[place + 1 + i, arm], row[j], row[j + i])
+        place += width + 2
+    for j in range(private, private + shared):
+        row[j] *= common[j - private, 0]
+        for i in range(j + 1, private + shared):
+            row[i] = fma(-common[j - private, 1 + i - private], row[j], row[i])
+
+
+@jit
+def predicted(row: F64, arm: int, private: int, factor: F64, common: F64) -> tuple[float, float]:
+    """row · θ̂ and rowᵀ A⁻¹ row of an arm."""
+    v, shared, place, mean, variance = row.copy(), common.shape[0], 0, 0.0, 0.0
+    half_solved(v, arm, private, factor, common)
+    for j in range(v.size):
+        variance += v[j] * v[j]
+    for j in range(private):
+        place += private - j + shared + 2
+        mean += v[j] * factor[place - 1, arm]
+    for j in range(shared):
+        mean += v[private + j] * common[j, shared + 1]
+    return mean, variance
 
 
 @jit

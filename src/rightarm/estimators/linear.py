@@ -64,6 +64,10 @@ class Linear(Estimator):
     intercept: bool = True
 
     asks_context = True
+    update = arrowhead.learn
+    """Compiled: what is learned from the reward of a row."""
+    sums = True
+    """Whether that adds up, so that a reward can be replaced, and simulations know it."""
 
     def __post_init__(self) -> None:
         made: dict[str, Any] = {"features": Features.accept("features", self.features)}
@@ -169,13 +173,18 @@ class Linear(Estimator):
             name: value.plain() if isinstance(value, Features) else list(value) if isinstance(value, tuple) else value
             for name, value in self._given().items()
         }
-        code = identity(arrowhead.read, arrowhead.take, make_rows, take, standardised)
-        return {"estimator": f"{type(self).__module__}:{type(self).__qualname__}", "code": code, "parameters": given}
+        address, code = f"{type(self).__module__}:{type(self).__qualname__}", identity(*self.code)
+        return {"estimator": address, "code": code, "parameters": given}
+
+    @property
+    def code(self) -> tuple[Any, ...]:
+        """The functions that determine what it makes of rewards."""
+        return arrowhead.read, arrowhead.take, make_rows, take, standardised
 
     def _text(self, write: Callable[[Any], str]) -> str:
         given = {name: _short(value, write is repr) for name, value in self._given().items()}
         parts = [given.pop("features"), *(f"{name}={text}" for name, text in given.items())]
-        return f"Linear({', '.join(parts)})"
+        return f"{type(self).__name__}({', '.join(parts)})"
 
 
 def _short(value: Any, whole: bool) -> str:

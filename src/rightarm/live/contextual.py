@@ -86,7 +86,7 @@ class ContextArms(Arms):
         self.measured, self.indicator = _measured(features, self.estimator.standardise)
         self.arm_measured, self.arm_indicator = _measured(arms, self.estimator.standardise)
         self.moments: tuple[F64, F64] = np.zeros((3, self.measured.size)), np.zeros((3, self.arm_measured.size))
-        self.limits, self.varies, self.unsure = policy.rewards, policy.asks_variance, policy.asks_gap_variance
+        self.limits, self.varies, self.unsure = policy.family.rewards, policy.asks_variance, policy.asks_gap_variance
         law = policy.stated_law[0]
         self.together = law.together() if law is not None and law.correlates else None
 
@@ -169,10 +169,14 @@ class ContextArms(Arms):
         own, fading = self.design.own, self.fading
         if fading < 1.0:
             arrowhead.fade(self.factor, self.common, self.count, own, fading, *self.ridges)
-        arrowhead.learn(np.frombuffer(context.row), reward, arm, own, self.factor, self.common)
+        self.estimator.update(np.frombuffer(context.row), reward, arm, own, self.factor, self.common)
         count_reward(self.kept, arm, 0, reward)
         self.told += 1
         self.total = self.total * fading + 1
+
+    def check_correction(self) -> None:
+        if not self.estimator.sums:
+            raise ValueError(f"{self.estimator} cannot correct a reward: it cannot take one back that it has learned")
 
     def correct(self, arm: int, number: int, before: float, after: float, context: Context | None = None) -> None:
         assert context is not None

@@ -18,7 +18,7 @@ from rightarm.policies.inverse_gap import SquareCB, increasing
 from rightarm.policies.kl import KLMS, KLUCB, GaussianKLUCB
 from rightarm.policies.maillard import LinMED, Maillard
 from rightarm.policies.robust import APE2, catoni_ucb, median_ucb
-from rightarm.policies.thompson import BetaThompson, GaussianThompson, LinTS
+from rightarm.policies.thompson import BetaThompson, GaussianThompson, LinTS, logistic_thompson
 from rightarm.policies.ucb import MOSS, UCB, UCB1, AnytimeMOSS, RandUCB, RobustUCB, UCBImproved
 from rightarm.scores.policy import Policy, policy, probabilities
 
@@ -59,6 +59,7 @@ __all__ = [
     "increasing",
     "inverse_log",
     "inverse_sqrt",
+    "logistic_thompson",
     "median_ucb",
     "policy",
     "probabilities",

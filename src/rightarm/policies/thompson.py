@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from rightarm.estimators import Logistic
 from rightarm.formula import Positive
 from rightarm.formula.compile import bits_of_double, elementwise, jit
 from rightarm.noise import Gaussian, Joint, Uniform
 from rightarm.noise.gaussian import quantile as gaussian
 from rightarm.noise.words import GOLDEN, scrambled
 from rightarm.propensity import Beta
-from rightarm.scores.policy import policy
+from rightarm.scores.policy import Policy, policy
 
 u64 = np.uint64
 
@@ -52,6 +55,20 @@ def LinTS(pulls, mean, z, *, sigma: Positive):
     (False, 0.0163)
     """
     return mean + sigma / np.sqrt(pulls) * z
+
+
+def logistic_thompson(features: Any, arm_features: Any = None, *, sigma: float = 1.0, **model: Any) -> Policy:
+    """Thompson sampling on a logistic model, for rewards that come or not: `LinTS` with the estimator `Logistic`.
+
+    I = arg max_i row_i · θ,  θ ~ N(θ̂, σ² A⁻¹), Laplace's approximation of what is believed of θ. ``model`` is what else
+    `Logistic` may be given. Chapelle and Li: An Empirical Evaluation of Thompson Sampling, NeurIPS 2011.
+
+    >>> import rightarm as ra
+    >>> ra.logistic_thompson(["hour", "age"], ridge=2.0)
+    LinTS(sigma=1.0, estimator=Logistic(['hour', 'age'], ridge=2.0))
+    """
+    made: Policy = LinTS(sigma=sigma, estimator=Logistic(features, arm_features, **model))
+    return made
 
 
 def posterior(pulls, mean):

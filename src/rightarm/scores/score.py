@@ -43,6 +43,11 @@ class Score(Formula):
                 f"{family.name} has no contextual form: it learns {', '.join(self.columns)} from every reward, "
                 "which does not follow from a prediction and what it is worth"
             )
+        if self.estimator.rewards is not None and self.family.rewards is not None:
+            low, high = self.family.rewards
+            raise TypeError(
+                f"{family.name} is for means from {low:g} to {high:g}, which those of {self.estimator} are not"
+            )
         self.check_forgetting(self.estimator)
 
     @property
@@ -60,7 +65,7 @@ class Score(Formula):
     @property
     def rewards(self) -> tuple[float, float] | None:
         """The smallest and the largest reward that it is for; None if any finite reward makes sense to it."""
-        return self.family.rewards
+        return self.family.rewards or self.estimator.rewards
 
     def check_forgetting(self, estimator: Estimator) -> None:
         """Raise if an estimator forgets and a column is not a sum of what each reward adds to it.
