@@ -33,7 +33,7 @@ def run(library: str, arms: int, size: int, rounds: int, folder: Path) -> float:
     """Return CPU microseconds per ask and tell."""
     arguments = library, str(arms), str(size), str(rounds)
     if library == "obp":
-        said = environment.run(__file__, OBP, folder / "obp", *arguments, alone=["obp==0.4.1"])
+        said = environment.run(__file__, OBP, folder / "obp", *arguments, alone=["obp==0.5.7"])
     else:
         said = environment.run(__file__, live_libraries.REQUIREMENTS, folder / "live-peers", *arguments)
     return float(json.loads(said.splitlines()[-1]))

@@ -21,7 +21,7 @@ def execute(command: list[str], complaint: str) -> str:
 def install(environment: Path, requirements: Sequence[str], alone: Sequence[str] = ()) -> Path:
     """Return the interpreter of an environment that holds ``requirements``, made at the first call.
 
-    ``alone`` are packages that are installed without what they say that they need.
+    ``alone`` are packages that are installed without what they say that they need, an older Python included.
     """
     python = environment / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     done = environment / "requirements.txt"
@@ -32,7 +32,10 @@ def install(environment: Path, requirements: Sequence[str], alone: Sequence[str]
     command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     execute([*command, *requirements], f"{requirements[0]} cannot be installed in {environment}")
     if alone:
-        execute([*command, "--no-deps", *alone], f"{alone[0]} cannot be installed in {environment}")
+        execute(
+            [*command, "--no-deps", "--ignore-requires-python", *alone],
+            f"{alone[0]} cannot be installed in {environment}",
+        )
     done.write_text(wanted)  # last, so that an interrupted installation is begun again
     return python
 

@@ -27,7 +27,7 @@ import math
 
 import numpy as np
 
-from rightarm.formula.compile import fma, jit
+from rightarm.formula.compile import fma, jit, uncounted
 from rightarm.types import F64, I64
 
 BLOCK = 64  # arms that are looked at together: their rows stay in the first-level cache
@@ -71,8 +71,17 @@ def read(private: F64, shared: F64, factor: F64, common: F64, count: int, pulls:
     column for each arm. Where nothing is known of a direction and there is no ridge, the pulls are 0. Arms beyond
     ``count`` for which there is room are looked at with the others, up to a whole number of vectors.
     """
-    own, joint = private.size, shared.shape[0]
-    rest, v, m, w = np.empty((own + joint, BLOCK)), np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
+    work = np.empty((private.size + shared.shape[0], BLOCK))
+    read_blocks(private, shared, factor, common, count, pulls, mean, work)
+
+
+@jit
+def read_blocks(
+    private: F64, shared: F64, factor: F64, common: F64, count: int, pulls: F64, mean: F64, work: F64
+) -> None:
+    """Some arms after the other for `read`, whose arrays live as long as this runs: references need not be counted."""
+    own, joint, blocks, rest = private.size, shared.shape[0], uncounted(factor), uncounted(work)
+    v, m, w = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
     largest = 0.0
     for j in range(own):
         largest = max(largest, abs(private[j]))
@@ -91,13 +100,11 @@ def read(private: F64, shared: F64, factor: F64, common: F64, count: int, pulls:
                 tiny = max(tiny, SINGULAR * abs(shared[s, start + k]))
         place = 0
         for j in range(own):
-            solve(rest[j], factor[place, start : start + n], tiny, v, w)
+            solve(rest[j], blocks[place, start : start + n], tiny, v, w)
             width = own - j + joint
             for i in range(1, width):
-                for k in range(n):
-                    rest[j + i, k] = fma(-factor[place + 1 + i, start + k], v[k], rest[j + i, k])
-            for k in range(n):
-                m[k] = fma(factor[place + 1 + width, start + k], v[k], m[k])
+                eliminate(blocks[place + 1 + i, start : start + n], v, rest[j + i])
+            gather(blocks[place + 1 + width, start : start + n], v, m)
             place += width + 2
         for j in range(joint):
             inverse, row = common[j, 0], rest[own + j]
@@ -114,6 +121,20 @@ def read(private: F64, shared: F64, factor: F64, common: F64, count: int, pulls:
             known = w[k] < np.inf
             pulls[start + k] = rounded(min(1.0 / w[k], MOST)) if known else 0.0
             mean[start + k] = rounded(m[k]) if known else 0.0
+
+
+@jit
+def eliminate(entries: F64, v: F64, rest: F64) -> None:
+    """Take what one entry of v explains off another column of some arms' rows."""
+    for k in range(entries.size):
+        rest[k] = fma(-entries[k], v[k], rest[k])
+
+
+@jit
+def gather(entries: F64, v: F64, sums: F64) -> None:
+    """Add entries · v to the sums of some arms."""
+    for k in range(entries.size):
+        sums[k] = fma(entries[k], v[k], sums[k])
 
 
 @jit

@@ -12,9 +12,11 @@ import numpy as np
 from rightarm.contexts import Features
 from rightarm.contexts.moments import COUNT, MEAN, ROUNDING, SQUARES, standardised, take
 from rightarm.estimators import arrowhead
+from rightarm.estimators.arrowhead import learn as arrowhead_learn
 from rightarm.estimators.estimator import BETWEEN, Estimator
+from rightarm.estimators.statistics import count_reward
 from rightarm.formula import Rule, check_number
-from rightarm.formula.compile import jit
+from rightarm.formula.compile import Kernel, jit
 from rightarm.formula.identity import identity
 from rightarm.types import F64, I64
 
@@ -64,10 +66,8 @@ class Linear(Estimator):
     intercept: bool = True
 
     asks_context = True
-    update = arrowhead.learn
-    """Compiled: what is learned from the reward of a row."""
     sums = True
-    """Whether that adds up, so that a reward can be replaced, and simulations know it."""
+    """Whether what it learns adds up, so that a reward can be replaced, and simulations know it."""
 
     def __post_init__(self) -> None:
         made: dict[str, Any] = {"features": Features.accept("features", self.features)}
@@ -175,6 +175,11 @@ class Linear(Estimator):
         }
         address, code = f"{type(self).__module__}:{type(self).__qualname__}", identity(*self.code)
         return {"estimator": address, "code": code, "parameters": given}
+
+    @property
+    def update(self) -> Kernel:
+        """Compiled: learn and count the reward of a row."""
+        return learn_counted
 
     @property
     def code(self) -> tuple[Any, ...]:
@@ -326,3 +331,10 @@ def merge(moments: F64, j: int, n: float, mean: float, squares: float) -> None:
         moments[COUNT, j] = before + n
         moments[MEAN, j] += difference * share
         moments[SQUARES, j] += max(squares, 0.0) + difference * difference * before * share
+
+
+@jit
+def learn_counted(row: F64, reward: float, arm: int, private: int, factor: F64, common: F64, kept: F64) -> None:
+    """Learn the reward of a row of an arm, and count it in the arm's plain statistics."""
+    arrowhead_learn(row, reward, arm, private, factor, common)
+    count_reward(kept, arm, 0, reward)

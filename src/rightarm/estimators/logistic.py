@@ -8,7 +8,8 @@ from typing import Any
 from rightarm.estimators.arrowhead import learn as learn_linear
 from rightarm.estimators.arrowhead import predicted
 from rightarm.estimators.linear import Linear
-from rightarm.formula.compile import jit
+from rightarm.estimators.statistics import count_reward
+from rightarm.formula.compile import Kernel, jit
 from rightarm.types import F64
 
 LEAST = 1e-12  # weight of a reward that teaches next to nothing
@@ -40,8 +41,8 @@ def most_likely(mean: float, variance: float, reward: float) -> float:
 
 
 @jit
-def learn(row: F64, reward: float, arm: int, private: int, factor: F64, common: F64) -> None:
-    """Learn the reward of a row of an arm.
+def learn(row: F64, reward: float, arm: int, private: int, factor: F64, common: F64, kept: F64) -> None:
+    """Learn the reward of a row of an arm, and count it in the arm's plain statistics.
 
     A Gaussian belief times a logistic likelihood is taken for Gaussian again, about its most likely point (Laplace).
     The likelihood changes along the row only, so that this point is found in one dimension. What is learned then is a
@@ -53,6 +54,7 @@ def learn(row: F64, reward: float, arm: int, private: int, factor: F64, common: 
     weight = max(p * (1.0 - p), LEAST)
     root = math.sqrt(weight)
     learn_linear(root * row, root * s + (reward - p) / root, arm, private, factor, common)
+    count_reward(kept, arm, 0, reward)
 
 
 class Logistic(Linear):
@@ -75,12 +77,15 @@ class Logistic(Linear):
 
     rewards = (0.0, 1.0)
     sums = False
-    update = learn
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not min(self.ridges) > 0:
             raise ValueError(f"ridge must be positive for a logistic model, got {min(self.ridges)}")
+
+    @property
+    def update(self) -> Kernel:
+        return learn
 
     @property
     def code(self) -> tuple[Any, ...]:

@@ -70,7 +70,7 @@ class Arms:
         self.chances = score_law(policy.stated_law[0]).keeping()
         self.fading = self.estimator.discount or 1.0  # the factor by which all count less after a reward
         self.keeps_rewards = self.estimator.longest > 0  # one by one, while they count
-        self.remembers = bool(policy.columns)
+        self.remembers, self.unsure = bool(policy.columns), policy.asks_gap_variance
         self.count = self.told = 0
         self.total = 0.0  # rewards that count, all arms together
         self.table: F64 = np.zeros((MEMORY + len(policy.columns), 0))  # what formulas see
@@ -276,7 +276,7 @@ class Arms:
         """Have the table show what formulas see of the arms now."""
         if self.estimator.weighs:
             self._weigh()
-        if self.policy.asks_gap_variance:
+        if self.unsure:
             pulls, means = self.table[PULLS, members], self.table[MEAN, members]
             self.table[GAP_VARIANCE, members] = gap_variances(pulls, means)
 

@@ -12,7 +12,7 @@ from rightarm.contexts import Features
 from rightarm.estimators import Linear, arrowhead
 from rightarm.estimators.compiled import GAP_VARIANCE, MEAN, PULLS, VARIANCE
 from rightarm.estimators.linear import see_arms, see_context
-from rightarm.estimators.statistics import COUNT, LOST, SPREAD, SUM, correct_reward, count_reward
+from rightarm.estimators.statistics import COUNT, LOST, SPREAD, SUM, correct_reward
 from rightarm.formula import check_count, check_number
 from rightarm.live.arms import MOST, Arms, check_sizes
 from rightarm.scores.policy import Policy
@@ -86,9 +86,12 @@ class ContextArms(Arms):
         self.measured, self.indicator = _measured(features, self.estimator.standardise)
         self.arm_measured, self.arm_indicator = _measured(arms, self.estimator.standardise)
         self.moments: tuple[F64, F64] = np.zeros((3, self.measured.size)), np.zeros((3, self.arm_measured.size))
-        self.limits, self.varies, self.unsure = policy.family.rewards, policy.asks_variance, policy.asks_gap_variance
+        self.limits, self.varies = policy.family.rewards, policy.asks_variance
+        self._plan, self._nothing = design[:4], np.zeros((0, 0))
+        self._see, self._read = see_context.compiled, arrowhead.read.compiled
+        self._learn = self.estimator.update.compiled
         law = policy.stated_law[0]
-        self.together = law.together() if law is not None and law.correlates else None
+        self._together = law.together() if law is not None and law.correlates else None
 
     def add(self) -> None:
         super().add()
@@ -108,7 +111,9 @@ class ContextArms(Arms):
         """A context as a decision among ``members`` would see it, after one in the context ``before`` if given."""
         if context is None:
             raise ValueError(f"context must be given: {self.policy!r} decides by it")
-        arms = self._arm_features(arm_features, members, names)
+        arms = None
+        if self.design.arm or arm_features is not None:
+            arms = self._arm_features(arm_features, members, names)
         moments = self.moments if before is None else before.moments
         return self._seen(self.features.encode(context), arms, members, moments)
 
@@ -126,12 +131,14 @@ class ContextArms(Arms):
 
     def _seen(self, x: F64, arms: F64 | None, members: I64, moments: tuple[F64, F64]) -> Seen:
         design, after, arms_after = self.design, moments[0].copy(), moments[1]
-        own, joint = np.empty(design.own), np.zeros((design.joint, self.table.shape[1]))
+        own, joint = np.empty(design.own), self._nothing
+        if design.joint:
+            joint = np.zeros((design.joint, self.table.shape[1]))
         if arms is not None:
             arms_after, first = moments[1].copy(), design.shared.size
             out = joint[first : first + design.arm]
             see_arms(arms, members, self.arm_measured, self.arm_indicator, arms_after, out)
-        see_context(x, self.measured, self.indicator, after, *design[:4], own, joint)
+        self._see(x, self.measured, self.indicator, after, *self._plan, own, joint)
         return Seen(x, arms, members, own, joint, (after, arms_after))
 
     def _arm_features(self, given: Any, members: I64, names: Sequence[Hashable]) -> F64 | None:
@@ -169,8 +176,7 @@ class ContextArms(Arms):
         own, fading = self.design.own, self.fading
         if fading < 1.0:
             arrowhead.fade(self.factor, self.common, self.count, own, fading, *self.ridges)
-        self.estimator.update(np.frombuffer(context.row), reward, arm, own, self.factor, self.common)
-        count_reward(self.kept, arm, 0, reward)
+        self._learn(np.frombuffer(context.row), reward, arm, own, self.factor, self.common, self.kept)
         self.told += 1
         self.total = self.total * fading + 1
 
@@ -193,7 +199,8 @@ class ContextArms(Arms):
         rows: Any = slice(None) if arm is None or self.fading < 1.0 else arm
         if self.design.joint and rows is arm:  # the residuals of all arms are summed at the first
             rows = [0, arm]
-        model = self.factor[:, rows].copy(), self.common.copy(), self.kept[rows].copy()
+        common = self.common.copy() if self.design.joint else self.common  # which is empty then
+        model = self.factor[:, rows].copy(), common, self.kept[rows].copy()
         return rows, model, self.told, self.total, self.moments
 
     def put_back(self, image: tuple[Any, ...]) -> None:
@@ -215,7 +222,7 @@ class ContextArms(Arms):
         if not isinstance(seen, Seen):
             raise ValueError(f"context must be given: {self.policy!r} decides by it")
         table = self.table
-        arrowhead.read(seen.own, seen.joint, self.factor, self.common, self.count, table[PULLS], table[MEAN])
+        self._read(seen.own, seen.joint, self.factor, self.common, self.count, table[PULLS], table[MEAN])
         if self.limits is not None:  # predictions may leave the range of rewards, for which the formula is
             np.clip(table[MEAN], *self.limits, out=table[MEAN])
         if self.varies:
@@ -225,9 +232,9 @@ class ContextArms(Arms):
             table[GAP_VARIANCE, members] = arrowhead.gap_variances(table[MEAN, members], *vectors)
 
     def find(self, members: I64, seen: Seen, first: F64, second: F64, chance: F64) -> tuple[int, float]:
-        if self.together is None:
-            return super().find(members, seen, first, second, chance)
-        found: tuple[int, float] = self.together(first, second, *self.vectors(members, seen), chance)
+        if self._together is None:
+            return self.chances(first, second, chance), 0.0
+        found: tuple[int, float] = self._together(first, second, *self.vectors(members, seen), chance)
         return found
 
     def vectors(self, members: I64, seen: Seen) -> tuple[F64, F64]:
