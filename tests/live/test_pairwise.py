@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -149,6 +151,22 @@ def test_decisions_are_the_same_after_loading_and_in_another_bandit() -> None:
     decision = bandit.ask(context=x, arm_features=given)
     assert again.ask(context=x, arm_features=given) == decision
     assert not decision.exact
+
+
+def test_the_log_has_the_error_and_gives_the_same_bandit(tmp_path: Path) -> None:
+    model, log = MODELS["shared"], tmp_path / "log.jsonl"
+    policy = ra.LinTS(sigma=0.7, estimator=model.linear)
+    given = {"a": [1.0, 0.0], "b": [0.0, 1.0], "c": [1.0, 1.0]}
+    with ra.Bandit(["a", "b", "c"], policy, seed=3, log=log) as bandit:
+        for x in (0.5, -1.0, 2.0):
+            decision = bandit.ask(context=[x, 1.0], arm_features=given)
+            bandit.tell(decision, x)
+        expected = bandit.probabilities([0.0, 0.0], arm_features=given)
+    events = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [event["error"] for event in events if event["event"] == "decision"] == [decision.error] * 3
+    assert decision.error == pytest.approx(math.sqrt(math.log(2 * 3 / 1e-3) / 2**15))
+    again = ra.Bandit.from_log(log, policy, seed=3)
+    assert again.probabilities([0.0, 0.0], arm_features=given) == expected
 
 
 # The law by itself.
