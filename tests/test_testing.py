@@ -220,3 +220,11 @@ def test_rewards_that_are_not_finite_though_no_sample_tells_the_mean() -> None:
 
     with pytest.raises((AssertionError, ValueError), match="finite"):
         check_problem(endless([2.0]))
+
+
+def test_contexts_are_not_checked_here() -> None:
+    linear = ra.Linear(2)
+    with pytest.raises(TypeError, match="policy must not ask for contexts"):
+        ra.testing.check_policy(ra.UCB(C=0.5, estimator=linear))
+    with pytest.raises(TypeError, match="estimator must not ask for contexts"):
+        ra.testing.check_estimator(linear)

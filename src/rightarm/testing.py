@@ -43,6 +43,7 @@ def check_policy(policy: Policy) -> None:
     - as a live `Bandit` it states its exact probabilities, and goes on after `to_json` and `from_json` as if nothing
       had been; this is left out for a policy of which the probabilities are not known.
     """
+    _check_no_context("policy", policy, policy.estimator)
     random, unit = np.random.default_rng(1), _from_unit(policy)
     for _ in range(STATES):
         pulls, means = 1.0 + random.integers(0, 1_000, ARMS), unit.apply(random.random(ARMS))
@@ -189,6 +190,7 @@ def check_estimator(estimator: Estimator) -> None:
     """
     if not isinstance(estimator, Estimator):
         raise TypeError(f"estimator must be an estimator such as Mean(window=50), got {estimator!r}")
+    _check_no_context("estimator", estimator, estimator)
     random = np.random.default_rng(1)
     rewards = [1.0 * (random.random(ROUNDS) < 0.3), random.normal(1.0, 2.0, ROUNDS), random.standard_t(2.5, ROUNDS)]
     for values in rewards:
@@ -196,6 +198,11 @@ def check_estimator(estimator: Estimator) -> None:
         _check_numbers(estimator, arms, values)
         _check_forgetting(estimator, arms, values)
     _check_same_arms(estimator)
+
+
+def _check_no_context(name: str, subject: Any, estimator: Estimator) -> None:
+    if estimator.asks_context:
+        raise TypeError(f"{name} must not ask for contexts: what is checked here has none, got {subject!r}")
 
 
 def _learned(estimator: Estimator, arms: Any, rewards: Any) -> Arms:

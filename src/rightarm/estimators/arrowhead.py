@@ -309,25 +309,17 @@ def correct(
     A stays what it is and b gains change · row, so u gains change · v; Σ residual² is Σ reward² − u · u.
     """
     shared, place, grown, change = common.shape[0], 0, 0.0, weight * (after - before)
-    work = np.empty(row.size)
-    for j in range(row.size):
-        work[j] = row[j]
+    v = row.copy()
+    half_solved(v, arm, private, factor, common)
     for j in range(private):
-        width = private - j + shared
-        v = work[j] * factor[place, arm]
-        for i in range(1, width):
-            work[j + i] = fma(-factor[place + 1 + i, arm], v, work[j + i])
-        u = factor[place + 1 + width, arm]
-        factor[place + 1 + width, arm] = u + change * v
-        grown += change * v * (2.0 * u + change * v)
-        place += width + 2
+        place += private - j + shared + 2
+        u, gained = factor[place - 1, arm], change * v[j]
+        factor[place - 1, arm] = u + gained
+        grown += gained * (2.0 * u + gained)
     for j in range(shared):
-        v = work[private + j] * common[j, 0]
-        for i in range(j + 1, shared):
-            work[private + i] = fma(-common[j, 1 + i], v, work[private + i])
-        u = common[j, shared + 1]
-        common[j, shared + 1] = u + change * v
-        grown += change * v * (2.0 * u + change * v)
+        u, gained = common[j, shared + 1], change * v[private + j]
+        common[j, shared + 1] = u + gained
+        grown += gained * (2.0 * u + gained)
     pool = 0 if shared else arm
     left = factor[RESIDUALS, pool] + weight * (after - before) * (after + before) - grown
     factor[RESIDUALS, pool] = max(left, 0.0)
