@@ -215,7 +215,7 @@ PLAYERS = {
         ra.EpsilonGreedy(ra.decreasing(d=0.8, c=2.0)),
         lambda arms: naive_memory.EpsilonGreedy(arms, naive_memory.decreasing(c=2.0, d=0.8)),
     ),
-    "linmed": PlayerCase(ra.LinMED(), lambda arms: naive_memory.LinMED(arms, 0.5, 0.99)),
+    "linmed": PlayerCase(ra.LinMED(), lambda arms: naive_memory.LinMED(arms, 0.5, 0.5)),
     "linmed, even": PlayerCase(ra.LinMED(sigma=0.3, alpha=0.0), lambda arms: naive_memory.LinMED(arms, 0.3, 0.0)),
     "squarecb": PlayerCase(ra.SquareCB(12.0), lambda arms: naive_memory.SquareCB(arms, lambda t, arms: 12.0)),
     "squarecb, increasing": PlayerCase(

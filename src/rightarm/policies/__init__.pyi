@@ -87,7 +87,7 @@ class _GaussianThompson(PolicyFamily):
         """Perturb each arm's mean by Gaussian noise whose variance shrinks with the arm's own pulls."""
 
 class _LinMED(PolicyFamily):
-    def __call__(self, sigma: float = 0.5, alpha: float = 0.99, estimator: Estimator | str = ...) -> Policy:
+    def __call__(self, sigma: float = 0.5, alpha: float = 0.5, estimator: Estimator | str = ...) -> Policy:
         """Maillard sampling that measures a gap by how uncertain the gap itself is, for arms that have something in common."""
 
 class _LinTS(PolicyFamily):
