@@ -110,6 +110,12 @@ class ContextArms(Arms):
         common, row, none = np.zeros((0, 2)), np.frombuffer(own.tobytes()), np.zeros(0)
         self._read(own, joint, factor, common, 0, none, none)
         self._learn(row, 0.0, 0, 0, factor, common, np.zeros((1, 1, OWN)))
+        if self.unsure or self._together is not None:
+            one, shared, members = np.zeros(1), np.zeros((1, 0)), np.zeros(0, np.int64)
+            arrowhead.vectors(own, joint, factor, common, members, one, shared)
+            arrowhead.gap_variances(one, one, shared)
+            if self._together is not None:
+                self._together(one, one, one, shared, np.empty(1))
 
     def check_prior(self) -> None:
         raise ValueError(f"prior is for policies without contexts, got {self.policy!r}")

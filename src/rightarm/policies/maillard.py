@@ -38,9 +38,9 @@ def LinMED(mean, best, gap_variance, arms, z, *, sigma: Positive = 0.5, alpha: P
     q_best = α + (1 − α)/K, and (1 − α)/K for the others
 
     With `Linear` the means are predictions μ̂_i = row_i · θ̂, and V_i is the variance of the difference of two of them
-    over that of one reward; where arms share coefficients it is less than that of each. Without contexts it is 1/N_i +
-    1/N_best. The paper has for 2σ² a bound that grows like log t, gives a small part of q to an optimal design, for
-    arms that lie in few directions, and tries α from 0.5 to 0.99; 0.99 explores very little here. Balagopalan and Jun:
+    over that of one reward, which is small where the two arms share what is uncertain. Without contexts it is 1/N_i +
+    1/N_best. The paper has for 2σ² a bound that grows like log t, and gives a small part of q to an optimal design, for
+    arms that lie in few directions; its authors try α up to 0.99, which explores very little here. Balagopalan and Jun:
     Minimum Empirical Divergence for Sub-Gaussian Linear Bandits, AISTATS 2025 (arXiv 2411.00229).
 
     >>> import rightarm as ra
