@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from rightarm.formula.compile import bits_of_double, fma, jit
+from rightarm.formula.compile import bits_of_double, fma, jit, uncounted
 from rightarm.noise.contenders import BAD_FIRST, BAD_SECOND
 from rightarm.noise.gaussian import Gaussian, of_largest, quantile
 from rightarm.noise.law import Law
@@ -137,30 +137,40 @@ def count_equal(score: F64, largest: F64, part: F64, out: F64) -> None:
 
 @jit
 def shares(m: F64, own: F64, joint: F64, chance: F64) -> None:
-    """How often each arm has the largest score, of DRAWS; those that tie share a draw. All loops are over rows."""
+    """How often each arm has the largest score, of DRAWS; those that tie share a draw."""
+    wins = np.zeros((m.size, BLOCK))
+    play(m, own, joint, np.empty((m.size, BLOCK)), np.empty((joint.shape[1] + 5, BLOCK)), wins)
+    for i in range(m.size):
+        chance[i] = wins[i].sum() / DRAWS
+
+
+@jit
+def play(m: F64, own: F64, joint: F64, scores: F64, scratch: F64, wins: F64) -> None:
+    """Add the draws that each arm wins to its row of ``wins``. All loops are over rows, and rows are not counted."""
     seed, place, shared = seed_of(m, own, joint), 0, joint.shape[1]
-    scores, wins, drawn = np.empty((m.size, BLOCK)), np.zeros((m.size, BLOCK)), np.empty((shared + 1, BLOCK))
-    one, equal, largest, part = np.ones(BLOCK), np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
+    score, won, drawn = uncounted(scores), uncounted(wins), uncounted(scratch)
+    private, one, equal = drawn[shared], drawn[shared + 1], drawn[shared + 2]
+    largest, part = drawn[shared + 3], drawn[shared + 4]
     for _ in range(DRAWS // BLOCK):
         for j in range(shared):
             place = gaussians(seed, place, drawn[j])
-        largest[:], equal[:] = -np.inf, 0.0
+        for n in range(BLOCK):
+            one[n], equal[n], largest[n] = 1.0, 0.0, -np.inf
         for i in range(m.size):
-            scores[i] = m[i]
+            for n in range(BLOCK):
+                score[i, n] = m[i]
             for j in range(shared):
-                add(joint[i, j], drawn[j], scores[i])
+                add(joint[i, j], drawn[j], score[i])
             if own[i] != 0.0:
-                place = gaussians(seed, place, drawn[shared])
-                add(own[i], drawn[shared], scores[i])
-            raise_to(scores[i], largest)
+                place = gaussians(seed, place, private)
+                add(own[i], private, score[i])
+            raise_to(score[i], largest)
         for i in range(m.size):
-            count_equal(scores[i], largest, one, equal)
+            count_equal(score[i], largest, one, equal)
         for n in range(BLOCK):
             part[n] = 1.0 / equal[n]
         for i in range(m.size):
-            count_equal(scores[i], largest, part, wins[i])
-    for i in range(m.size):
-        chance[i] = wins[i].sum() / DRAWS
+            count_equal(score[i], largest, part, won[i])
 
 
 @jit
