@@ -17,6 +17,9 @@ KNOWN: dict[str, tuple[ra.Policy, dict[str, list[float]]]] = {
     "glie": (ra.Boltzmann(ra.glie()), {}),
     "greedy with ties": (ra.EpsilonGreedy(0.2), {}),
     "squarecb with ties": (ra.SquareCB(ra.increasing(c=2.0)), {}),
+    "randucb": (ra.RandUCB(C=0.5), {}),
+    "linmed with ties": (ra.LinMED(), {}),
+    "lints": (ra.LinTS(sigma=0.5), {}),
     "ucb": (ra.UCB(C=0.5), {}),
     "maillard": (ra.Maillard(), {}),
     "kl-ms": (ra.KLMS(), {}),
@@ -110,13 +113,30 @@ def drawn(name: str, random: np.random.Generator, size: int) -> Any:
         return random.beta(1 + FAR_PULLS * FAR_MEANS, 1 + FAR_PULLS * (1 - FAR_MEANS), shape)
     if name == "gaussian":
         return FAR_MEANS + 0.5 / np.sqrt(FAR_PULLS + 1) * random.standard_normal(shape)
+    if name == "randucb":
+        return FAR_MEANS + scale * np.abs(random.standard_normal((size, 1)))
+    if name == "lints":
+        return FAR_MEANS + scale * random.standard_normal(shape)
+    if name == "linmed with ties":  # none here: the last arm is the best
+        unsure = 1 / FAR_PULLS + 1 / FAR_PULLS[-1]
+        weights = np.array([0.125, 0.125, 0.125, 0.625]) * np.exp(-((0.51 - FAR_MEANS) ** 2) / (0.5 * unsure))
+        return np.log(weights) + random.gumbel(size=shape)
+    if name == "squarecb with ties":
+        gamma = 2.0 * math.sqrt(4 * (10**9 + 1_032))
+        others = np.cumsum(1 / (4 + gamma * (0.51 - FAR_MEANS[:3])))
+        chosen = np.searchsorted(others, random.random(size), side="right")
+        return np.eye(4)[chosen]
     if name == "bge":
         return FAR_MEANS + scale * (np.euler_gamma + random.gumbel(size=shape))
     z = random.standard_exponential(shape) if name == "exponential noise" else random.uniform(-1, 1, shape)
     return FAR_MEANS + scale * z
 
 
-@pytest.mark.parametrize("name", ["bge", "gaussian", "beta", "exponential noise", "uniform noise"])
+SEVERAL = ["bge", "gaussian", "beta", "exponential noise", "uniform noise"]
+SEVERAL += ["randucb", "lints", "linmed with ties", "squarecb with ties"]
+
+
+@pytest.mark.parametrize("name", SEVERAL)
 def test_ten_million_draws(name: str) -> None:
     blocks, size = 50, 200_000
     stated = KNOWN[name][0].probabilities(10**9 + 1_032, FAR_PULLS, FAR_MEANS)
