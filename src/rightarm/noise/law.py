@@ -27,7 +27,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rightarm.formula import Formula
+from rightarm.formula import Formula, define
 from rightarm.formula.compile import Kernel, jit, pointer
 from rightarm.formula.identity import identity
 from rightarm.noise import quadrature
@@ -38,7 +38,6 @@ f32 = np.float32
 u32 = np.uint32
 
 FILL = "void(uint32[::1], float32[::1])"
-TAILS = "void(float64[::1], float64[::1], float64[::1])"
 PER_WORD = 2.0**-32
 LEVELS, GOLDEN = 100, 2654435769  # shares at which cdf and quantile are compared: multiples of the golden ratio
 LEAST_KNOWN = 1e-6  # probability whose logarithm is stated, where probabilities have an error of up to 1e-11
@@ -203,8 +202,12 @@ class Law(ScoreLaw):
         return self._fitting("log_tails") is not None
 
     def tails(self) -> Any:
-        """`log_tails` compiled for a row of numbers."""
-        return _tails(self)
+        """`log_tails`, or the same by the cdf: a function of one number that compiles."""
+        if self.knows_tails:
+            return self._fitting("log_tails")
+        _checked_ends(self)
+        names = {"both_tails": both_tails, "cdf": type(self).cdf, "parameters": _self(self)}
+        return define("log_tails", "x", "both_tails(cdf(parameters, x))", names)
 
     def log_of_one(self, first: F64, second: F64, arm: int) -> float:
         if self._fitting("kernel") is None:
@@ -346,31 +349,10 @@ def cdf_of_row(x: F64, out: F64) -> None:
         out[i] = cdf(parameters, x[i])
 
 
-def tails_of_row(x: F64, below: F64, above: F64) -> None:
-    """The template of the tails of a law that has a formula for them."""
-    for i in range(x.size):
-        below[i], above[i] = log_tails(x[i])
-
-
-def tails_by_cdf(x: F64, below: F64, above: F64) -> None:
-    """The template of the tails of another law."""
-    for i in range(x.size):
-        share = cdf(parameters, x[i])
-        below[i], above[i] = np.log(share), np.log1p(-share)
-
-
-def log_tails(x: float) -> tuple[float, float]:
-    """Stands in the template for a law's own formula."""
-    raise NotImplementedError
-
-
-@functools.cache
-def _tails(law: Law) -> Any:
-    subject, formula = f"the tails of the noise {law}", law._fitting("log_tails")
-    if formula is not None:
-        return pointer(subject, tails_of_row, TAILS, log_tails=formula)
-    _checked_ends(law)
-    return pointer(subject, tails_by_cdf, TAILS, cdf=type(law).cdf, parameters=_self(law))
+@jit
+def both_tails(share: float) -> tuple[float, float]:
+    """The logarithms of a share and of the rest."""
+    return np.log(share), np.log1p(-share)
 
 
 @functools.cache

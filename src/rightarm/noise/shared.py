@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from rightarm.formula.compile import jit
+from rightarm.formula.compile import function, jit
 from rightarm.noise.contenders import BAD_FIRST, BAD_SECOND
 from rightarm.noise.law import LEAST_KNOWN, Law
 from rightarm.types import F64, I64
@@ -54,6 +54,8 @@ def envelope(m: F64, s: F64, chain: I64, starts: F64, same: I64) -> int:
     count = 0
     for k in np.argsort(s):
         top, begin, same[k] = k, -np.inf, k
+        if m[k] == -np.inf:
+            continue
         while count > 0:
             top = chain[count - 1]
             begin = overtaken(m[top], s[top], m[k], s[k])
@@ -76,55 +78,65 @@ def log_between(below: float, above: float, next_below: float, next_above: float
 
 
 @jit
-def of_lines(log_tails: Any, m: F64, s: F64, logs: F64) -> None:
-    """The logarithms of all probabilities; locations are finite."""
-    chain, same, starts = np.empty(m.size, np.int64), np.empty(m.size, np.int64), np.empty(m.size + 1)
-    count = envelope(m, s, chain, starts, same)
-    below, above = np.empty(count + 1), np.empty(count + 1)
-    log_tails(starts[1:count], below[1:count], above[1:count])
+def lines(location: F64, scale: F64, chain: I64, starts: F64, same: I64) -> int:
+    """The envelope of any lines, as `envelope` has it; below 0 if numbers are wrong.
+
+    Arms at +∞ tie; one at −∞ never wins, unless all are there.
+    """
+    found, highest = numbers(location, scale), location.max()
+    if found < 0 or not math.isinf(highest):
+        return found if found < 0 else envelope(location, scale, chain, starts, same)
+    chain[0], starts[0] = np.argmax(location), -np.inf
+    for j in range(location.size):
+        same[j] = chain[0] if location[j] == highest else j
+    return 1
+
+
+@jit
+def share_lines(count: int, chain: I64, same: I64, below: F64, above: F64, logs: F64) -> None:
+    """The logarithms of all probabilities, from the tails of the law where each line of the envelope begins."""
     below[0], above[0], below[count], above[count] = -np.inf, 0.0, 0.0, -np.inf
-    sharing = np.zeros(m.size)
-    for j in range(m.size):
+    sharing = np.zeros(same.size)
+    for j in range(same.size):
         logs[j] = -np.inf
         sharing[same[j]] += 1.0
     for i in range(count):
         logs[chain[i]] = log_between(below[i], above[i], below[i + 1], above[i + 1]) - math.log(sharing[chain[i]])
-    for j in range(m.size):
+    for j in range(same.size):
         logs[j] = logs[same[j]]
 
 
-@jit
-def logs_of_largest(log_tails: Any, location: F64, scale: F64, logs: F64) -> int:
-    """The logarithm of every arm's probability to have the largest location + scale·z; below 0 if numbers are wrong.
+LARGEST = "int64(float64[::1], float64[::1], float64[::1])"
+as_logarithms = False  # stands in the template for what is asked for
 
-    Arms at +∞ tie; one at −∞ never wins, unless all are there.
-    """
-    found, highest, count = numbers(location, scale), location.max(), 0
-    if found < 0:
-        return found
-    arms = np.empty(location.size, np.int64)
-    for j in range(location.size):
-        logs[j] = -np.inf
-        if location[j] == highest or -np.inf < location[j] < np.inf > highest:
-            arms[count] = j
-            count += 1
-    some = arms[:count]
-    if math.isinf(highest):
-        logs[some] = -math.log(count)
+
+def of_largest(location: F64, scale: F64, out: F64) -> int:
+    """The template: the probability of every arm to have the largest location + scale·z, or its logarithm."""
+    size = location.size
+    chain, same, starts = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size)
+    count = lines(location, scale, chain, starts, same)
+    if count < 0:
         return count
-    own = np.empty(count)
-    of_lines(log_tails, location[some], scale[some], own)
-    logs[some] = own
+    below, above = np.empty(count + 1), np.empty(count + 1)
+    for i in range(1, count):
+        below[i], above[i] = log_tails(starts[i])
+    share_lines(count, chain, same, below, above, out)
+    if not as_logarithms:
+        for j in range(size):
+            out[j] = math.exp(out[j])
     return count
 
 
-@jit
-def of_largest(log_tails: Any, location: F64, scale: F64, chance: F64) -> int:
-    """The probability of every arm."""
-    found = logs_of_largest(log_tails, location, scale, chance)
-    for j in range(chance.size):
-        chance[j] = math.exp(chance[j])
-    return found
+def log_tails(x: float) -> tuple[float, float]:
+    """Stands in the template for a law's logarithms of P[Z ≤ x] and P[Z > x]."""
+    raise NotImplementedError
+
+
+@functools.cache
+def compiled(law: Law, as_logarithms: bool) -> Any:
+    """The template for one law."""
+    names = {"log_tails": law.tails(), "as_logarithms": as_logarithms}
+    return function(f"the noise {law}", of_largest, LARGEST, **names)
 
 
 class Shared(Law):
@@ -152,11 +164,11 @@ class Shared(Law):
         return np.full(size, self.law.sample(random, 1))
 
     def chances(self) -> Any:
-        return functools.partial(of_largest.compiled, self.law.tails())
+        return compiled(self.law, False)
 
     def log_of_one(self, first: F64, second: F64, arm: int) -> float:
         logs = np.empty(first.size)
-        self.check(logs_of_largest(self.law.tails(), first, second, logs), first, second)
+        self.check(compiled(self.law, True)(first, second, logs), first, second)
         if -math.inf < logs[arm] < math.log(LEAST_KNOWN) and not self.law.knows_tails:
             raise ValueError(
                 f"{self!r}: the logarithm of the probability of arm {arm} is about {logs[arm]:.4g}, and below that of "
