@@ -10,8 +10,8 @@ import numpy as np
 
 from rightarm.contexts import Features
 from rightarm.estimators import Linear, arrowhead
-from rightarm.estimators.compiled import MEAN, PULLS, VARIANCE
-from rightarm.estimators.linear import learn_counted, see_arms, see_context
+from rightarm.estimators.compiled import GAP_VARIANCE, MEAN, PULLS, VARIANCE
+from rightarm.estimators.linear import see_arms, see_context
 from rightarm.estimators.statistics import COUNT, LOST, OWN, SPREAD, SUM, correct_reward
 from rightarm.formula import check_count, check_number
 from rightarm.live.arms import MOST, Arms, check_sizes
@@ -107,9 +107,12 @@ class ContextArms(Arms):
         self.measured, self.indicator = _measured(features, self.estimator.standardise)
         self.arm_measured, self.arm_indicator = _measured(arms, self.estimator.standardise)
         self.moments: tuple[F64, F64] = np.zeros((3, self.measured.size)), np.zeros((3, self.arm_measured.size))
-        self.limits, self.varies = policy.rewards, policy.asks_variance
+        self.limits, self.varies = policy.family.rewards, policy.asks_variance
         self._plan, self._nothing = design[:4], np.zeros((0, 0))
-        self._see, self._read, self._learn = see_context.compiled, arrowhead.read.compiled, learn_counted.compiled
+        self._see, self._read = see_context.compiled, arrowhead.read.compiled
+        self._learn = self.estimator.update.compiled
+        law = policy.stated_law[0]
+        self._together = law.together() if law is not None and law.correlates else None
         self._compile()
 
     def add(self) -> None:
@@ -128,6 +131,12 @@ class ContextArms(Arms):
         common, row, none = np.zeros((0, 2)), np.frombuffer(own.tobytes()), np.zeros(0)
         self._read(own, joint, factor, common, 0, none, none)
         self._learn(row, 0.0, 0, 0, factor, common, np.zeros((1, 1, OWN)))
+        if self.unsure or self._together is not None:
+            one, shared, members = np.zeros(1), np.zeros((1, 0)), np.zeros(0, np.int64)
+            arrowhead.vectors(own, joint, factor, common, members, one, shared)
+            arrowhead.gap_variances(one, one, shared)
+            if self._together is not None:
+                self._together(one, one, one, shared, np.empty(1))
 
     def check_prior(self) -> None:
         raise ValueError(f"prior is for policies without contexts, got {self.policy!r}")
@@ -211,6 +220,10 @@ class ContextArms(Arms):
         self.told += 1
         self.total = self.total * fading + 1
 
+    def check_correction(self) -> None:
+        if not self.estimator.sums:
+            raise ValueError(f"{self.estimator} cannot correct a reward: it cannot take one back that it has learned")
+
     def correct(self, arm: int, number: int, before: float, after: float, context: Context | None = None) -> None:
         assert context is not None
         correct_reward(self.kept, arm, 0, before, after, 1.0)
@@ -244,7 +257,7 @@ class ContextArms(Arms):
 
     # Deciding.
 
-    def look(self, seen: Any) -> None:
+    def look(self, members: I64, seen: Any) -> None:
         """Have the table show what formulas see of every arm in this context."""
         if not isinstance(seen, Seen):
             raise ValueError(f"context must be given: {self.policy!r} decides by it")
@@ -254,6 +267,21 @@ class ContextArms(Arms):
             np.clip(table[MEAN], *self.limits, out=table[MEAN])
         if self.varies:
             arrowhead.variances(self.factor, self.design.joint, self.count, self.table[VARIANCE])
+        if self.unsure:
+            vectors = self.vectors(members, seen)
+            table[GAP_VARIANCE, members] = arrowhead.gap_variances(table[MEAN, members], *vectors)
+
+    def find(self, members: I64, seen: Seen, first: F64, second: F64, chance: F64) -> tuple[int, float]:
+        if self._together is None:
+            return self.chances(first, second, chance), 0.0
+        found: tuple[int, float] = self._together(first, second, *self.vectors(members, seen), chance)
+        return found
+
+    def vectors(self, members: I64, seen: Seen) -> tuple[F64, F64]:
+        """What the predictions of some arms have in common: see `arrowhead.vectors`."""
+        own, joint = np.empty(members.size), np.empty((members.size, self.design.joint))
+        arrowhead.vectors(seen.own, seen.joint, self.factor, self.common, members, own, joint)
+        return own, joint
 
     def shown(self) -> tuple[F64, F64]:
         return self.statistic(COUNT), self.means()

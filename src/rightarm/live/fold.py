@@ -395,7 +395,7 @@ class State:
             place = self._place(law.chance, law.heights, self.draws.next())
             chance = law.chance.item(place)
         arm = law.members.item(place)
-        decision = Decision(number, self.names[arm], chance, self.known.told + 1, self.version, group)
+        decision = Decision(number, self.names[arm], chance, self.known.told + 1, self.version, group, law.error)
         return Waiting(decision, arm, time, unit, context=None if seen is None else seen.context(arm))
 
     def _draw_held(self, law: Law) -> tuple[int, float, str | None]:
