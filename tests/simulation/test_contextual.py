@@ -141,6 +141,13 @@ CASES: dict[str, tuple[Any, ra.ContextProblem, Any, Score, Law | None]] = {
         Gumbel(),
     ),
     "best mean": (ra.Maillard(sigma=0.3, estimator=ra.Linear(3)), DATA, private, maillard(0.3), Gumbel()),
+    "one draw of all coefficients": (
+        ra.LinTS(sigma=0.3, estimator=ra.Linear(3)),
+        LINEAR,
+        private,
+        lambda t, n, mean, z, arms: mean + 0.3 / math.sqrt(n) * z,
+        Gaussian(),
+    ),
     "data": (ra.UCB(C=0.2, estimator=ra.Linear(3)), DATA, private, ucb(0.2), None),
 }
 
@@ -153,6 +160,18 @@ def test_every_decision_is_that_of_dense_ridge_regression(name: str) -> None:
     assert len(set(expected)) > 1
     assert arms == expected
     assert found == pytest.approx(regret, rel=1e-9)
+
+
+def test_a_draw_that_all_arms_share() -> None:
+    """It is the first arm's, and the score is the formula of it."""
+    run = ContextRun(ra.RandUCB(C=0.5, estimator=ra.Linear(3)), LINEAR, np.array([ROUNDS]))
+    run.begin(SEED, 0)
+    for t in range(1, 20):
+        run.advance(t)
+        assert len(np.unique(run.choice.z)) == 1
+        assert run.choice.z[0, 0] == run.luck.z[0, 0] >= 0
+        bonus = run.choice.scores - run.seen.mean
+        np.testing.assert_allclose(bonus * np.sqrt(run.seen.pulls), 0.5 * run.choice.z, rtol=1e-6, atol=1e-9)
 
 
 def test_exploration_is_mixed_in() -> None:
@@ -303,6 +322,10 @@ BGE = ra.BoltzmannGumbel(C=0.1, estimator=ra.Linear(3))
         (BGE, PLAIN, {}, "decides by a context, and Bernoulli"),
         (ra.UCB(C=1.0, estimator=ra.Linear(5)), LINEAR, {}, "contexts of 5 columns, those of .* have 3"),
         (ra.UCB(C=1.0, estimator=ra.Linear(3, arm_features=2)), LINEAR, {}, "features of arms"),
+        (ra.LinMED(estimator=ra.Linear(3)), LINEAR, {}, "asks for gap_variance"),
+        (ra.LinMED(), LINEAR, {}, "asks for gap_variance"),
+        (ra.LinTS(sigma=1.0, estimator=ra.Linear(3, private=False)), LINEAR, {}, "all coefficients at once"),
+        (ra.logistic_thompson(3), LINEAR, {}, "of linear models only Linear"),
         (ra.EXP3(gamma=0.1), DATA, {}, "remembers gain"),
         (ra.UCB(C=1.0, estimator=ra.Mean(window=100)), DATA, {}, "one by one"),
         (BGE, LINEAR, {"pulls": [1] * 4, "means": [0.5] * 4}, "without contexts"),

@@ -122,7 +122,10 @@ class Ledger:
 
     def note(self, number: int, so_far: float) -> None:
         """A part of the reward of a pending decision came."""
-        self.pending[number] = self.pending[number]._replace(so_far=so_far)
+        before = self.pending[number]
+        self.pending[number] = after = before._replace(so_far=so_far)
+        if before.unit is not None and self.units[before.unit].decision.id == number:
+            self.units[before.unit] = after
 
     def close(self, number: int, answer: Answer) -> None:
         """A pending decision has its reward, or will have none."""

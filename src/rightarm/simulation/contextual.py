@@ -65,6 +65,7 @@ class Uses(NamedTuple):
     """What the formulas make use of."""
 
     noisy: bool
+    shared: bool  # all arms share a draw
     explores: bool
     contextual: bool  # the policy's estimator looks at contexts
     must_pull: bool
@@ -335,7 +336,7 @@ def pulled_arm(
     arms, now = f64(scores.shape[1]), seen.counting[0] + 1.0  # the round that formulas see
     complete(now, arms, formulas, uses, seen, choice.zeros)
     for k in range(scores.shape[1] if uses.noisy else 0):
-        choice.z[0, k] = luck.z[r, k]
+        choice.z[0, k] = luck.z[r, 0 if uses.shared else k]
     formulas.score(now, arms, pulls, mean, choice.z, best, worst, memory, top, bottom, numbers, scores)
     arm: int = choose(scores, ties)
     if arm < 0:
@@ -457,7 +458,7 @@ class ContextRun:
         compiled, world = compiled_policy(policy, by_arm=False), compiled_problem(problem)
         estimator = no_estimator() if self.uses.contextual else simulated_estimator(policy.estimator)
         self.formulas = Formulas(
-            compiled_law(policy.noise or noise.Gumbel()),
+            compiled_law((policy.noise or noise.Gumbel()).drawn),
             compiled_law(noise.Gaussian()),
             compiled.score,
             compiled.explore,
@@ -519,8 +520,16 @@ def check_pair(policy: Policy, problem: Any) -> None:
                 f"{policy} is for contexts of {estimator.features.size} columns, those of {problem} have "
                 f"{problem.columns}"
             )
+        if not estimator.sums:
+            raise ValueError(f"{policy} cannot be simulated with contexts: of linear models only Linear is")
+        if policy.noise is not None and policy.noise.correlates and estimator.design.joint:
+            raise ValueError(
+                f"{policy} draws all coefficients at once, which is simulated where all are private to arms only"
+            )
         if not policy.affine:
             raise ValueError(f"{policy} has no contextual form: its score is not location + scale·z")
+    if policy.asks_gap_variance:
+        raise ValueError(f"{policy} asks for gap_variance, which is not simulated on problems with contexts")
     if policy.columns:
         raise ValueError(
             f"{policy} remembers {', '.join(policy.columns)} of every arm, which is not simulated on problems with "
@@ -542,6 +551,7 @@ def _uses(policy: Policy, problem: ContextProblem) -> Uses:
     asked = {"best", "worst", *(f"{end}_{name}" for name in names for end in ("best", "worst"))}
     return Uses(
         noisy=policy.noise is not None,
+        shared=isinstance(policy.noise, noise.Shared),
         explores=policy.explore is not None,
         contextual=estimator.asks_context,
         must_pull=policy.needs_pulls,
