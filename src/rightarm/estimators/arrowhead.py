@@ -35,6 +35,7 @@ VECTOR = 8  # arms side by side in the widest registers
 SINGULAR = 1e-12  # share of a row's largest number that may be rounding, where a column has no ridge and no data yet
 MOST = 2.0**60  # pulls of a row that is nothing but zeros, about which everything is known
 RESIDUALS, COUNTING = -2, -1  # rows of ``factor``
+VANISHED = 1e-140  # entry of the diagonal, without a ridge, of data that were discounted to nothing
 SPLIT = 2.0**13 + 1.0  # leaves 40 of the 53 bits of a number: equal histories must tie however they were rounded
 
 
@@ -81,23 +82,22 @@ def read_blocks(
 ) -> None:
     """Some arms after the other for `read`, whose arrays live as long as this runs: references need not be counted."""
     own, joint, blocks, rest = private.size, shared.shape[0], uncounted(factor), uncounted(work)
-    v, m, w = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
+    v, m, w, tiny = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
     largest = 0.0
     for j in range(own):
         largest = max(largest, abs(private[j]))
     room = min((count + VECTOR - 1) // VECTOR * VECTOR, pulls.size)
     for start in range(0, room, BLOCK):
         n = min(BLOCK, room - start)
-        tiny = SINGULAR * largest
         for k in range(n):
-            m[k], w[k] = 0.0, 0.0
+            m[k], w[k], tiny[k] = 0.0, 0.0, SINGULAR * largest
         for j in range(own):
             for k in range(n):
                 rest[j, k] = private[j]
         for s in range(joint):
             for k in range(n):
                 rest[own + s, k] = shared[s, start + k]
-                tiny = max(tiny, SINGULAR * abs(shared[s, start + k]))
+                tiny[k] = max(tiny[k], SINGULAR * abs(shared[s, start + k]))
         place = 0
         for j in range(own):
             solve(rest[j], blocks[place, start : start + n], tiny, v, w)
@@ -110,7 +110,7 @@ def read_blocks(
             inverse, row = common[j, 0], rest[own + j]
             for k in range(n):
                 v[k] = row[k] * inverse
-                unknown = (inverse == 0.0) & (abs(row[k]) > tiny)
+                unknown = (inverse == 0.0) & (abs(row[k]) > tiny[k])
                 w[k] += np.inf if unknown else v[k] * v[k]
                 m[k] = fma(common[j, joint + 1], v[k], m[k])
             for i in range(j + 1, joint):
@@ -138,22 +138,26 @@ def gather(entries: F64, v: F64, sums: F64) -> None:
 
 
 @jit
-def solve(rest: F64, inverse: F64, tiny: float, v: F64, w: F64) -> None:
+def solve(rest: F64, inverse: F64, tiny: F64, v: F64, w: F64) -> None:
     """One entry of v = R⁻ᵀ row for some arms, and its square added to their v · v."""
     for k in range(inverse.size):
         v[k] = rest[k] * inverse[k]
-        unknown = (inverse[k] == 0.0) & (abs(rest[k]) > tiny)
+        unknown = (inverse[k] == 0.0) & (abs(rest[k]) > tiny[k])
         w[k] += np.inf if unknown else v[k] * v[k]
 
 
 @jit
 def take(row: F64, arm: int, private: int, factor: F64, common: F64) -> float:
-    """Learn a row of an arm, whose last entry is the reward; ``row`` is used up. Returns the residual's square."""
-    shared, place = common.shape[0], 0
+    """Learn a row of an arm, whose last entry is the reward; ``row`` is used up. Returns the residual's square.
+
+    Where there is no ridge, a column that the others explain but for rounding stays without data.
+    """
+    shared, place, tiny = common.shape[0], 0, 0.0
+    for j in range(private + shared):
+        tiny = max(tiny, SINGULAR * abs(row[j]))
     for j in range(private):
-        width = private - j + shared
-        if row[j] != 0.0:
-            diagonal = factor[place + 1, arm]
+        width, diagonal = private - j + shared, factor[place + 1, arm]
+        if abs(row[j]) > (0.0 if diagonal > 0.0 else tiny):
             norm = math.sqrt(diagonal * diagonal + row[j] * row[j])
             if norm > 0.0:
                 c, s = diagonal / norm, row[j] / norm
@@ -164,11 +168,11 @@ def take(row: F64, arm: int, private: int, factor: F64, common: F64) -> float:
                     row[j + i] = c * new - s * before
         place += width + 2
     for j in range(shared):
-        new = row[private + j]
-        if new != 0.0:
-            norm = math.sqrt(common[j, 1 + j] * common[j, 1 + j] + new * new)
+        new, diagonal = row[private + j], common[j, 1 + j]
+        if abs(new) > (0.0 if diagonal > 0.0 else tiny):
+            norm = math.sqrt(diagonal * diagonal + new * new)
             if norm > 0.0:
-                c, s = common[j, 1 + j] / norm, new / norm
+                c, s = diagonal / norm, new / norm
                 common[j, 0], common[j, 1 + j] = 1.0 / norm, norm
                 for i in range(j + 1, shared + 1):
                     before, new = common[j, 1 + i], row[private + i]
@@ -213,7 +217,7 @@ def fade(factor: F64, common: F64, count: int, private: int, discount: float, ri
 
 @jit
 def scale(factor: F64, common: F64, count: int, private: int, root: float) -> None:
-    """R ← root · R and u ← root · u."""
+    """R ← root · R and u ← root · u; a row of R that would vanish, as there is no ridge, is forgotten."""
     shared, place = common.shape[0], 0
     for j in range(private):
         width = private - j + shared
@@ -222,11 +226,18 @@ def scale(factor: F64, common: F64, count: int, private: int, root: float) -> No
         for i in range(1, width + 2):
             for arm in range(count):
                 factor[place + i, arm] *= root
+        for arm in range(count):
+            if factor[place + 1, arm] < VANISHED:
+                for i in range(width + 2):
+                    factor[place + i, arm] = 0.0
         place += width + 2
     for j in range(shared):
         common[j, 0] /= root
         for i in range(1, shared + 2):
             common[j, i] *= root
+        if common[j, 1 + j] < VANISHED:
+            for i in range(shared + 2):
+                common[j, i] = 0.0
 
 
 @jit
