@@ -14,7 +14,7 @@ import numpy as np
 from rightarm.formula import check_count
 from rightarm.types import F64, I64
 
-LARGEST = 1e100  # size of a number: its square, and the sum of many such squares, must be finite
+LARGEST = 1e70  # size of a number: products of two are squared, and many of these squares added
 MOST = 100_000  # columns of a plain row, or of a hashed feature
 PARTS = ("numbers", "categories", "hashed", "required")
 NONE: Mapping[str, Any] = MappingProxyType({})
