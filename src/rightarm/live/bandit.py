@@ -347,7 +347,8 @@ class Bandit(Generic[A]):
             state = self._state if self._actions.note is None else self._ready()
             if state.settings.window_of_reward is not None:
                 self._actions.close_windows(self._actions.now())
-            if type(decision) is Decision and reward is not None and arm is ... and context is None:  # by far the most
+            alone = arm is ... and context is None and arm_features is None
+            if type(decision) is Decision and reward is not None and alone:  # by far the most
                 return self._actions.tell_one(decision, reward)
             if (decision is None) == (arm is ...):
                 given = "neither" if decision is None else f"{decision!r} and arm={arm!r}"
@@ -355,7 +356,8 @@ class Bandit(Generic[A]):
             if decision is None:
                 return self._actions.tell_arm(arm, reward, context, arm_features)
             if context is not None or arm_features is not None:
-                raise TypeError(f"a decision has its context already, got context={context!r:.200}")
+                given = f"context={context!r:.200}, arm_features={arm_features!r:.200}"
+                raise TypeError(f"a decision has its context already, got {given}")
             if isinstance(decision, Decision | int | str) or reward is not None:
                 return self._actions.tell_one(decision, reward)
             if not isinstance(decision, Iterable):
