@@ -57,7 +57,8 @@ def standardised(x: F64, measured: I64, indicator: I64, moments: F64, out: F64) 
     >>> out.tolist()
     [1.0, 0.0]
     """
-    out[:] = x
+    for i in range(x.size):  # written out: an assignment to a slice takes seconds to compile
+        out[i] = x[i]
     for j in range(measured.size):
         place = measured[j]
         if is_missing(x, indicator[j]):

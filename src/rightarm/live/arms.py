@@ -63,7 +63,9 @@ class Arms:
         self.discount = None if discount is None else self.estimator.discount
         self.window = None if window is None else self.estimator.window
         policy.check_forgetting(self.estimator)
-        self.live, self.estimates = live_policy(policy), live_estimator(self.estimator)
+        self.live = live_policy(policy)
+        if not self.estimator.asks_context:  # such an estimator has a class of its own, `ContextArms`
+            self.estimates = live_estimator(self.estimator)
         self.chances = score_law(policy.stated_law[0]).keeping()
         self.fading = self.estimator.discount or 1.0  # the factor by which all count less after a reward
         self.keeps_rewards = self.estimator.longest > 0  # one by one, while they count

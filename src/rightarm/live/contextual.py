@@ -14,7 +14,7 @@ from rightarm.contexts.moments import SQUARES
 from rightarm.estimators import Linear, arrowhead
 from rightarm.estimators.compiled import MEAN, PULLS, VARIANCE
 from rightarm.estimators.linear import learn_counted, see_arms, see_context
-from rightarm.estimators.statistics import COUNT, LOST, SPREAD, SUM, correct_reward
+from rightarm.estimators.statistics import COUNT, LOST, OWN, SPREAD, SUM, correct_reward
 from rightarm.formula import check_count, check_number
 from rightarm.live.arms import MOST, SAME, Arms, check_sizes
 from rightarm.scores.policy import Policy
@@ -91,6 +91,7 @@ class ContextArms(Arms):
         self.limits, self.varies = policy.rewards, policy.asks_variance
         self._plan, self._nothing = design[:4], np.zeros((0, 0))
         self._see, self._read, self._learn = see_context.compiled, arrowhead.read.compiled, learn_counted.compiled
+        self._compile()
 
     def add(self) -> None:
         super().add()
@@ -98,6 +99,16 @@ class ContextArms(Arms):
         if self.factor.shape[1] < room:
             self.factor = np.hstack([self.factor, np.zeros((self.factor.shape[0], room - self.factor.shape[1]))])
         arrowhead.begin(self.factor, self.count - 1, self.design.own, self.design.joint, self.ridges[1])
+
+    def _compile(self) -> None:
+        """Compile, by calling it, whatever a decision or a reward needs."""
+        own, joint, factor = np.zeros(self.design.own), self._nothing, np.zeros((len(self.factor), 1))
+        self._see(
+            np.zeros(self.features.size), self.measured, self.indicator, self.moments[0].copy(), *self._plan, own, joint
+        )
+        common, row, none = np.zeros((0, 2)), np.frombuffer(own.tobytes()), np.zeros(0)
+        self._read(own, joint, factor, common, 0, none, none)
+        self._learn(row, 0.0, 0, 0, factor, common, np.zeros((1, 1, OWN)))
 
     def check_prior(self) -> None:
         raise ValueError(f"prior is for policies without contexts, got {self.policy!r}")
