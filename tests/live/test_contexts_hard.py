@@ -13,6 +13,7 @@ import rightarm as ra
 from rightarm.contexts import features
 from rightarm.estimators import arrowhead
 from rightarm.estimators.compiled import MEAN, PULLS
+from rightarm.formula.former import FORMER
 from rightarm.live.contextual import ContextArms, _decoded, _text
 
 ARMS = ["red", "green"]
@@ -170,6 +171,13 @@ def test_wrong_features_of_arms_are_named(given: Any, message: str) -> None:
     assert bandit.to_json() == before
 
 
+def test_a_lazy_frame_is_refused() -> None:
+    polars = pytest.importorskip("polars")
+    bandit = bandit_with(ra.Linear(["hour"]))
+    with pytest.raises(TypeError, match="contexts must be a list, a table of numbers or a data frame, got <LazyFrame"):
+        bandit.ask(contexts=polars.DataFrame({"hour": [1, 2]}).lazy())
+
+
 def test_a_decision_is_told_without_features_of_arms() -> None:
     bandit = bandit_with(ra.Linear(1, arm_features=1))
     decision = bandit.ask(context=[1.0], arm_features={"red": [1], "green": [2]})
@@ -202,6 +210,25 @@ def test_units_keep_no_context_and_come_back_as_they_were() -> None:
     again = ra.Bandit.from_json(bandit.to_json(), clock=lambda: 1e9)
     assert json.loads(again.to_json()) == json.loads(bandit.to_json())
     assert again.ask(context=[2.0], unit="you") is again.pending[0]
+
+
+def test_a_file_of_an_estimator_that_was_rewritten_since_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    bandit, policy = bandit_with(ra.Linear(1)), ra.UCB(C=0.3, estimator=ra.Linear(1))
+    address, code = "rightarm.estimators.linear:Linear", policy.estimator.specification()["code"]
+    old = bandit.to_json().replace(code, "tree:0123456789abcdef01234567")
+    with pytest.raises(ValueError, match="has changed since this was saved"):
+        ra.Bandit.from_json(old)
+    monkeypatch.setitem(FORMER, address, ("tree:0123456789abcdef01234567",))
+    assert ra.Bandit.from_json(old).policy == ra.Bandit.from_json(old, policy=policy).policy == policy
+    with pytest.raises(ValueError, match="parameters differ"):
+        ra.Bandit.from_json(old, policy=ra.UCB(C=0.3, estimator=ra.Linear(2)))
+
+
+def test_shares_are_of_all_rewards_that_were_told() -> None:
+    bandit = bandit_with(ra.Linear(1, discount=0.5))
+    for arm in ("red", "red", "red", "green"):
+        bandit.tell(arm=arm, reward=1.0, context=[1.0])
+    assert [row["share"] for row in bandit.table()] == [0.75, 0.25]
 
 
 def test_a_new_log_has_the_contexts_of_pending_decisions(tmp_path: Path) -> None:

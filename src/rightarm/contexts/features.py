@@ -395,7 +395,8 @@ def _rows(contexts: Any) -> Sequence[Any]:
     """Contexts one by one, of a list or of columns: those of a data frame of Polars or pandas, or of a mapping."""
     if isinstance(contexts, list | tuple) or (isinstance(contexts, np.ndarray) and contexts.ndim > 0):
         return list(contexts)
-    names = contexts if isinstance(contexts, Mapping) else getattr(contexts, "columns", None)
+    lazy = hasattr(contexts, "collect")  # a frame whose values are not there yet
+    names = contexts if isinstance(contexts, Mapping) else None if lazy else getattr(contexts, "columns", None)
     if names is None:
         raise TypeError(f"contexts must be a list, a table of numbers or a data frame, got {contexts!r:.80}")
     columns = {name: _column(name, contexts[name]) for name in names}

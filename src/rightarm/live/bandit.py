@@ -12,6 +12,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, overload
 
+from numpy.typing import NDArray
+
 from rightarm.extras import polars_for
 from rightarm.files import write_whole
 from rightarm.formula import check_count
@@ -240,7 +242,7 @@ class Bandit(Generic[A]):
         self,
         *,
         context: Any = None,
-        arm_features: Mapping[A, Any] | None = None,
+        arm_features: Mapping[A, Any] | NDArray[Any] | None = None,
         among: Iterable[A] | None = None,
         unit: Unit | None = None,
         meta: Mapping[str, Any] | None = None,
@@ -254,7 +256,7 @@ class Bandit(Generic[A]):
         self,
         *,
         contexts: Any,
-        arm_features: Mapping[A, Any] | None = None,
+        arm_features: Mapping[A, Any] | NDArray[Any] | None = None,
         among: Iterable[A] | None = None,
         meta: Mapping[str, Any] | None = None,
     ) -> list[Decision[A]]: ...
@@ -264,7 +266,7 @@ class Bandit(Generic[A]):
         *,
         context: Any = None,
         contexts: Any = None,
-        arm_features: Mapping[A, Any] | None = None,
+        arm_features: Mapping[A, Any] | NDArray[Any] | None = None,
         among: Iterable[A] | None = None,
         unit: Unit | None = None,
         meta: Mapping[str, Any] | None = None,
@@ -304,7 +306,7 @@ class Bandit(Generic[A]):
             return waiting.decision
 
     def _contexts(
-        self, size: int | None, contexts: Any, arm_features: Mapping[A, Any] | None, members: Any
+        self, size: int | None, contexts: Any, arm_features: Mapping[A, Any] | NDArray[Any] | None, members: Any
     ) -> list[Seen | None]:
         """Several contexts, each seen after those before it; or none, so many times."""
         state = self._state
@@ -324,7 +326,7 @@ class Bandit(Generic[A]):
     def tell(self, decision: Iterable[tuple[Decision[A] | int | str, float]] | Mapping[Any, float]) -> list[bool]: ...
     @overload
     def tell(
-        self, *, arm: A, reward: float, context: Any = None, arm_features: Mapping[A, Any] | None = None
+        self, *, arm: A, reward: float, context: Any = None, arm_features: Mapping[A, Any] | NDArray[Any] | None = None
     ) -> bool: ...
     def tell(
         self,
@@ -465,7 +467,7 @@ class Bandit(Generic[A]):
         self,
         context: Any = None,
         *,
-        arm_features: Mapping[A, Any] | None = None,
+        arm_features: Mapping[A, Any] | NDArray[Any] | None = None,
         among: Iterable[A] | None = None,
     ) -> dict[A, float]:
         """The probability of every arm in the next decision, in a context if the policy decides by it."""
