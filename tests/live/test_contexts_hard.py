@@ -101,6 +101,22 @@ def test_missing_values_of_arms_do_not_spoil_a_small_deviation() -> None:
     assert not seen.joint[0, 50:100].any()
 
 
+def test_after_the_correction_of_a_very_large_reward_the_variance_is_not_too_small() -> None:
+    """What rounding has eaten is gone: the policy must not take that for certainty."""
+    for seed in range(20):
+        random, found = np.random.default_rng(seed), list[float]()
+        rewards = random.normal(size=30).tolist()
+        for wrong in (rewards[20], 1e9 * random.random()):
+            bandit = ra.Bandit(["red"], ra.ScaledGumbel(estimator=ra.Linear(1, standardise=False)), seed=1)
+            for i, reward in enumerate(rewards):
+                decision = bandit.ask(context=[i % 7])
+                bandit.tell(decision, wrong if i == 20 else reward)
+                if i == 20:
+                    bandit.correct(decision, reward)
+            found.append(known(bandit).factor[arrowhead.RESIDUALS, 0])
+        assert found[1] >= found[0] * (1 - 1e-9)
+
+
 # Damaged files.
 
 

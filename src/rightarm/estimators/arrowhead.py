@@ -27,6 +27,7 @@ import math
 
 import numpy as np
 
+from rightarm.estimators.statistics import ROUNDING
 from rightarm.formula.compile import fma, jit, uncounted
 from rightarm.types import F64
 
@@ -269,8 +270,9 @@ def correct(
         common[j, shared + 1] = u + change * v
         grown += change * v * (2.0 * u + change * v)
     pool = 0 if shared else arm
+    rounding = ROUNDING * factor[RESIDUALS, pool]  # rather too much than too little, as with plain means
     left = factor[RESIDUALS, pool] + weight * (after - before) * (after + before) - grown
-    factor[RESIDUALS, pool] = max(left, 0.0)
+    factor[RESIDUALS, pool] = max(left, 0.0) + rounding
 
 
 @jit
