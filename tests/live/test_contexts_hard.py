@@ -258,6 +258,31 @@ def test_a_new_log_has_the_contexts_of_pending_decisions(tmp_path: Path) -> None
         assert found == [[1.5, 2.5] if given else None]
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ('"context":[1.5]', '"context":[1e200]', r"context must be 1 numbers up to 1e\+70, got \[1e\+200\]"),
+        ('"context":[1.5]', '"context":[1.5,2.5]', r"context must be 1 numbers .*, got \[1.5, 2.5\]"),
+        (
+            "[[1.0],[2.0]]",
+            "[[1.0],[1e200]]",
+            r"arm_features must be 1 numbers up to 1e\+70 for each of 2 arms, got \[\[",
+        ),
+        ("[[1.0],[2.0]]", "[[1.0]]", r"arm_features must be 1 numbers .* for each of 2 arms, got \[\[1.0\]\]"),
+    ],
+)
+def test_a_damaged_log_is_refused(before: str, after: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    bandit = bandit_with(ra.Linear(1, arm_features=1), log=path)
+    bandit.ask(context=[1.5], arm_features={"red": [1], "green": [2]})
+    bandit.close()
+    lines = path.read_text()
+    assert before in lines
+    path.write_text(lines.replace(before, after))
+    with pytest.raises(ValueError, match=message):
+        ra.Bandit.from_log(path)
+
+
 def test_a_decision_whose_window_closes_without_a_reward_comes_back_from_the_log(tmp_path: Path) -> None:
     times = iter([1e9, 1e9, 1e9 + 50, 1e9 + 50, 1e9 + 50, 1e9 + 50])
     bandit = bandit_with(ra.Linear(1), log=tmp_path / "log.jsonl", window_of_reward=10.0, clock=lambda: next(times))

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rightarm.contexts import Features
+from rightarm.contexts.features import LARGEST
 from rightarm.contexts.moments import COUNT as VALUES
 from rightarm.contexts.moments import SQUARES
 from rightarm.estimators import Linear, arrowhead
@@ -130,13 +131,14 @@ class ContextArms(Arms):
     def see_encoded(self, encoded: Any, arm_features: Any, members: I64) -> Seen:
         """The same from the numbers that a log has."""
         x = np.array(encoded, dtype=float)
-        if x.shape != (self.features.size,) or not np.isfinite(x).all():
-            raise ValueError(f"context must be {self.features.size} finite numbers, got {encoded!r:.200}")
+        if x.shape != (self.features.size,) or not (np.abs(x) <= LARGEST).all():
+            raise ValueError(f"context must be {self.features.size} numbers up to {LARGEST:g}, got {encoded!r:.200}")
         arms = None
         if self.design.arm:
             arms = np.array(arm_features, dtype=float)
-            if arms.shape != (members.size, self.design.arm) or not np.isfinite(arms).all():
-                raise ValueError(f"arm_features must be {self.design.arm} numbers for each of {members.size} arms")
+            if arms.shape != (members.size, self.design.arm) or not (np.abs(arms) <= LARGEST).all():
+                wanted = f"{self.design.arm} numbers up to {LARGEST:g} for each of {members.size} arms"
+                raise ValueError(f"arm_features must be {wanted}, got {arm_features!r:.200}")
         return self._seen(x, arms, members, self.moments)
 
     def _seen(self, x: F64, arms: F64 | None, members: I64, moments: tuple[F64, F64]) -> Seen:
