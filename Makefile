@@ -50,7 +50,9 @@ bench: $(VENV)/ready  ## speed against others in the same run; ratios go to BENC
 	$(BIN)/python -m benchmarks.catoni
 	$(BIN)/python -m benchmarks.propensity
 	$(BIN)/python -m benchmarks.live
+	$(BIN)/python -m benchmarks.contexts
 	$(BIN)/python -m benchmarks.logs
+	$(BIN)/python -m benchmarks.evaluation
 	$(BIN)/python -m benchmarks.sweeps
 
 format: $(VENV)/ready  ## rewrite the sources in the house style

@@ -8,6 +8,8 @@ from typing import Any
 
 from rightarm.logs.stream import read_events
 
+NUMBERS = ("context", "arm_features", "error")
+
 
 def rows(path: Path) -> list[dict[str, Any]]:
     """A row for each decision, with what is known of it at the end of the log."""
@@ -25,7 +27,7 @@ def rows(path: Path) -> list[dict[str, Any]]:
                     "corrected": False,
                     "open": True,
                 }
-                found[event["id"]] = row | dict.fromkeys(("unit", "group", "meta")) | event
+                found[event["id"]] = row | dict.fromkeys(("unit", "group", "meta", *NUMBERS)) | event
             case "reward":
                 found[event["id"]] |= {"reward": event["reward"], "told": event["time"], "open": "part" in event}
             case "cancel":
@@ -45,4 +47,4 @@ def as_in_a_frame(row: dict[str, Any]) -> dict[str, Any]:
     times = {"asked": round(row["time"] * 1e6), "told": None if row["told"] is None else round(row["told"] * 1e6)}
     texts = {"unit": None if row["unit"] is None else str(row["unit"]), "group": row["group"]}
     texts |= {"meta": None if row["meta"] is None else json.dumps(row["meta"])}
-    return plain | times | {name: row[name] for name in ("cancelled", "corrected", "among")} | texts
+    return plain | times | {name: row[name] for name in ("cancelled", "corrected", "among", *NUMBERS)} | texts

@@ -38,12 +38,12 @@ def install(environment: Path) -> Path:
     return python
 
 
-def estimates(python: Path, feedback: dict[str, Any], law: list[float]) -> dict[str, float]:
-    """What its estimators say of a fixed law, read from plain data."""
+def estimates(python: Path, feedback: dict[str, Any], law: list[float]) -> dict[str, Any]:
+    """What its estimators say of a fixed law, read from plain data; under ``rewards`` what its regression predicts."""
     asked = json.dumps({"feedback": feedback, "law": law})
     command = [str(python), "-W", "ignore", str(Path(__file__).resolve())]
     done = subprocess.run(command, input=asked, check=True, capture_output=True, text=True)
-    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])  # it may talk before
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])  # it may talk before
     return found
 
 
@@ -62,10 +62,21 @@ def main() -> None:
     feedback = {
         name: np.array(value) if isinstance(value, list) else value for name, value in asked["feedback"].items()
     }
-    estimators = [ope.InverseProbabilityWeighting(), ope.SelfNormalizedInverseProbabilityWeighting()]
+    estimators = [
+        ope.InverseProbabilityWeighting(),
+        ope.SelfNormalizedInverseProbabilityWeighting(),
+        ope.DoublyRobust(),
+    ]
     evaluation = ope.OffPolicyEvaluation(bandit_feedback=feedback, ope_estimators=estimators)
     law = np.tile(np.array(asked["law"])[None, :, None], (int(asked["feedback"]["n_rounds"]), 1, 1))
-    print(json.dumps(evaluation.estimate_policy_values(action_dist=law)))
+    linear = importlib.import_module("sklearn.linear_model").LinearRegression()
+    model = ope.RegressionModel(
+        n_actions=feedback["n_actions"], base_model=linear, action_context=feedback["action_context"]
+    )
+    columns = {name: feedback[name] for name in ("context", "action", "reward")}
+    rewards = model.fit_predict(**columns, n_folds=2, random_state=1)
+    found = evaluation.estimate_policy_values(action_dist=law, estimated_rewards_by_reg_model=rewards)
+    print(json.dumps(found | {"rewards": rewards[:, :, 0].tolist()}))
 
 
 if __name__ == "__main__":

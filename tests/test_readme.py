@@ -76,8 +76,12 @@ def test_live(folder: Path) -> None:
 
 
 def test_evaluation() -> None:
-    names = run("docs/off-policy.md", 1)
+    names = run("docs/off-policy.md", 2)
     assert names["ra"].read_log("decisions.jsonl")["reward"].to_list() == [1.0]
+    truth = {"the rule of the house": (0.6 * 1.7 + 0.3 * 0.3) / 2, "a coin": 0.45}
+    for name, value in truth.items():
+        assert names["results"][name].low < value < names["results"][name].high
+    assert names["results"]["LinUCB"].low > names["results"]["UCB without contexts"].high
 
 
 def test_answers(folder: Path) -> None:

@@ -28,6 +28,20 @@ def table(tmp_path: Path) -> Path:
     return path
 
 
+def test_columns_of_a_table_are_contexts(tmp_path: Path) -> None:
+    random = np.random.default_rng(8)
+    items, hours = random.integers(2, size=300), random.integers(24, size=300)
+    rewards = ((hours < 12) == (items == 1)) * 1.0
+    columns = {"item": items, "p": np.full(300, 0.5), "click": rewards, "hour": hours, "device": ["a", "b", None] * 100}
+    pl.DataFrame(columns).write_csv(tmp_path / "log.csv")
+    context = ["--context", "hour", "--context", "device"]
+    names = {"arm": "item", "propensity": "p", "reward": "click"}
+    plain = str(ra.evaluate(ra.read_table(tmp_path / "log.csv", **names), "uniform"))
+    informed = str(ra.evaluate(ra.read_table(tmp_path / "log.csv", **names, context=["hour", "device"]), "uniform"))
+    done = CliRunner().invoke(app, ["evaluate", str(tmp_path / "log.csv"), "--policy", "uniform", *COLUMNS, *context])
+    assert done.output == informed + "\n" != plain + "\n"
+
+
 def test_both_say_what_the_library_says(table: Path) -> None:
     frame = ra.read_table(table, arm="item", propensity="p", reward="click")
     done = CliRunner().invoke(

@@ -184,7 +184,11 @@ def test_wrong_propensities_are_noticed() -> None:
 
 
 WRONG: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
-    "policy": ({}, {"policy": "best"}, "policy must be a policy, .*, an arm, or probabilities by arm, got .best."),
+    "policy": (
+        {},
+        {"policy": "best"},
+        "policy must be a policy, .*, an arm, probabilities by arm, or a function .*, got .best.",
+    ),
     "family": ({}, {"policy": ra.UCB}, "call it with its parameters first"),
     "arm": ({}, {"policy": {"z": 1.0}}, "policy must give probabilities to arms of the log, .*, got 'z'"),
     "sum": ({}, {"policy": {"a": 0.5}}, "policy must have probabilities that add up to 1, got 0.5"),

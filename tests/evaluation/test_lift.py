@@ -10,6 +10,7 @@ import pytest
 
 import rightarm as ra
 from adaptive_logs import MEANS, adaptive_logs, softmax_log
+from context_logs import F64, World, softmax
 
 ARMS = "abc"
 
@@ -81,3 +82,20 @@ def test_words() -> None:
     text = str(ra.lift(softmax_log(1, 2_000), "b", confidence=0.9))
     assert " against always b: between +" in text
     assert text.endswith("(90%, at any time)")
+
+
+def test_contexts_make_it_narrower_where_they_predict_rewards() -> None:
+    def law(x: F64) -> F64:
+        return 0.1 + 0.6 * softmax(3 * x[:4])
+
+    widths, missed = [], 0
+    for seed in range(30):
+        world = World(seed, strength=2.0)
+        log = world.log(600, law)
+        found = [ra.lift(one, floor=0.1) for one in (log, {k: v for k, v in log.items() if k != "context"})]
+        truth = world.value(log, law) - world.value(log, lambda x: np.full(4, 0.25))
+        missed += not found[0].low <= truth <= found[0].high
+        widths.append([one.high - one.low for one in found])
+    assert missed <= 30 * 0.05 + 4.5 * math.sqrt(30 * 0.05 * 0.95)
+    narrower = np.diff(np.array(widths), axis=1)
+    assert narrower.mean() > 4.5 * narrower.std() / math.sqrt(30)

@@ -31,6 +31,8 @@ def life(chance: random.Random, events: int) -> list[dict[str, Any]]:
             event |= {"among": ARMS} if chance.random() < 0.2 else {}
             event |= {"unit": chance.choice([3, "u"])} if chance.random() < 0.2 else {}
             event |= {"meta": {"a": [1, None]}, "group": "holdout"} if chance.random() < 0.1 else {}
+            event |= {"context": [chance.random(), 1], "arm_features": [[0.5], [2]]} if chance.random() < 0.2 else {}
+            event |= {"error": chance.random()} if chance.random() < 0.1 else {}
             waiting.append(next_id)
             next_id += 1 + 5 * (chance.random() < 0.1)
         elif kind < 0.6:
@@ -70,8 +72,9 @@ def agrees(path: Path) -> None:
                 use(path)
         return
     frame = read_log(path)
-    texts = [pl.lit(None, pl.String).alias(name) for name in ("unit", "group", "meta") if name not in frame.columns]
-    frame = frame.with_columns(pl.col("asked", "told").dt.epoch("us"), *texts)
+    others = ("unit", "group", "meta", *naive_log.NUMBERS)
+    absent = [pl.lit(None, pl.String).alias(name) for name in others if name not in frame.columns]
+    frame = frame.with_columns(pl.col("asked", "told").dt.epoch("us"), *absent)
     assert frame.select(*(naive_log.as_in_a_frame(rows[0]) if rows else frame.columns)).to_dicts() == [
         naive_log.as_in_a_frame(row) for row in rows
     ]

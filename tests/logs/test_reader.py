@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+import rightarm as ra
 from log_story import START
 from rightarm.logs import LogWriter, read_log, read_table
 from rightarm.logs.events import Arm
@@ -86,6 +87,31 @@ def test_tables_of_others(tmp_path: Path) -> None:
         read_table(tmp_path / "log.csv", propensity="p", reward="click")
     with pytest.raises(ValueError, match=r"path must end in .csv or .parquet, got log.txt"):
         read_table("log.txt")
+
+
+def test_contexts_of_tables(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("arm,propensity,reward,hour,device,user\na,0.5,1,7,phone,u\nb,0.5,0,,tv,v\n")
+    features = ra.Features(numbers=["hour"], categories={"device": ["phone"]}, required=["device"])
+    read = read_table(path, context=features)
+    assert read["context"].to_list() == [[7.0, 0.0, 1.0, 0.0], [0.0, 1.0, 0.0, 1.0]]
+    assert read.schema["context"] == pl.List(pl.Float64)
+    assert read.drop("context").equals(read_table(path))
+    guessed = read_table(path, context=["device", "hour"])["context"].to_list()
+    # hour and whether it is missing, then phone, tv and other, since no device is missing
+    assert guessed == [[7.0, 0.0, 1.0, 0.0, 0.0], [0.0, 1.0, 0.0, 1.0, 0.0]]
+    with pytest.raises(ValueError, match=r"context must be columns of the table, arm, .*, user, got 'age'"):
+        read_table(path, context=["age"])
+    with pytest.raises(TypeError, match=r"row 1: user must be a number.*, got 'u'"):
+        read_table(path, context=ra.Features(numbers=["user"]))
+
+
+def test_categories_of_very_many_levels_are_hashed(tmp_path: Path) -> None:
+    path = tmp_path / "log.parquet"
+    table = pl.DataFrame({"arm": ["a"] * 60, "propensity": 0.5, "reward": 1.0, "user": [f"u{i}" for i in range(60)]})
+    table.write_parquet(path)
+    contexts = read_table(path, context=["user"])["context"].to_list()
+    assert contexts == ra.Features(hashed={"user": 16}).encode_many(table.select("user")).tolist()
 
 
 def test_errors_of_tables_name_the_line(tmp_path: Path) -> None:

@@ -26,6 +26,10 @@ Policies = Annotated[
 ArmColumn = Annotated[str, typer.Option("--arm", help="The column of a table that names the arm.")]
 PropensityColumn = Annotated[str, typer.Option("--propensity", help="The column with the propensity.")]
 RewardColumn = Annotated[str, typer.Option("--reward", help="The column with the reward.")]
+ContextColumns = Annotated[
+    list[str] | None,
+    typer.Option("--context", help="A column of a table that is a feature of the context; may be repeated."),
+]
 RewardRange = Annotated[tuple[float, float], typer.Option("--range", help="The smallest and the largest reward.")]
 Missing = Annotated[float | None, typer.Option(help="The reward of rows that have none; they are left out without it.")]
 Confidence = Annotated[float, typer.Option(help="The confidence of the interval.")]
@@ -48,13 +52,13 @@ def _law_by_arm(text: str, names: dict[str, Any]) -> dict[Any, Any]:
 
 
 def _off_policy(
-    run: Callable[..., Any], log: Path, policies: list[str], arm: str, propensity: str, reward: str, **options: Any
+    run: Callable[..., Any], log: Path, policies: list[str], columns: dict[str, Any], **options: Any
 ) -> None:
-    """Read a log, and say what came out for each policy."""
+    """Read a log, a table by its ``columns``, and say what came out for each policy."""
     from rightarm.logs import is_log, read_log, read_table
 
     table = log.suffix == ".csv" or (log.suffix == ".parquet" and not is_log(log))
-    frame = read_table(log, arm=arm, propensity=propensity, reward=reward) if table else read_log(log)
+    frame = read_table(log, **columns) if table else read_log(log)
     listed = [arm for row in frame["among"].drop_nulls().unique() for arm in row] if "among" in frame else []
     names = {str(arm): arm for arm in [*frame["arm"].unique(), *listed]}
     targets = [_law_by_arm(text, names) if text.startswith("{") else _policy_or_uniform(text) for text in policies]
@@ -71,6 +75,7 @@ def evaluate(
     arm: ArmColumn = "arm",
     propensity: PropensityColumn = "propensity",
     reward: RewardColumn = "reward",
+    context: ContextColumns = None,
     reward_range: RewardRange = (0.0, 1.0),
     missing: Missing = None,
     confidence: Confidence = 0.95,
@@ -81,7 +86,8 @@ def evaluate(
     rightarm evaluate log.jsonl --policy uniform --policy 'Boltzmann(0.1)'
     """
     options = {"reward_range": reward_range, "missing": missing, "confidence": confidence, "floor": floor}
-    _off_policy(rightarm.evaluate, log, policy, arm, propensity, reward, **options)
+    columns = {"arm": arm, "propensity": propensity, "reward": reward, "context": context or None}
+    _off_policy(rightarm.evaluate, log, policy, columns, **options)
 
 
 @app.command()
@@ -91,6 +97,7 @@ def replay(
     arm: ArmColumn = "arm",
     propensity: PropensityColumn = "propensity",
     reward: RewardColumn = "reward",
+    context: ContextColumns = None,
     reward_range: RewardRange = (0.0, 1.0),
     missing: Missing = None,
     confidence: Confidence = 0.95,
@@ -102,7 +109,8 @@ def replay(
     rightarm replay log.csv --policy 'UCB(C=0.5)' --arm item --propensity p --reward click
     """
     options = {"reward_range": reward_range, "missing": missing, "confidence": confidence, "floor": floor}
-    _off_policy(rightarm.replay, log, policy, arm, propensity, reward, **options, seed=seed)
+    columns = {"arm": arm, "propensity": propensity, "reward": reward, "context": context or None}
+    _off_policy(rightarm.replay, log, policy, columns, **options, seed=seed)
 
 
 @app.command()

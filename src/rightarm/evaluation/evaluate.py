@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from rightarm.evaluation.common import as_html, as_text, check_floor, check_propensities
-from rightarm.evaluation.targets import Chooser, Target, chooser_of
+from rightarm.evaluation.expected import Expected, expected_by
+from rightarm.evaluation.targets import Chooser, Target, chooser_of, features_for, name_of
 from rightarm.inference.confidence import check_confidence, joint_lower_bound
 from rightarm.logs.rows import Rows, read_rows
 from rightarm.scores.rewards import check_reward_range
@@ -85,21 +86,26 @@ def evaluate(
     missing: float | None = None,
     confidence: float = 0.95,
     floor: float | None = None,
+    rewards: Any = None,
+    folds: int = 10,
 ) -> Evaluation:
     """What ``policy`` would have earned per decision, from the log of another one.
 
     With A_t, μ_t and r_t the arm, its propensity and the reward of row t, π_t what the policy would have done there,
-    w_t = π_t(A_t)/μ_t, and q_t(a) the mean reward of arm a in the rows before t:
+    w_t = π_t(A_t)/μ_t, and q_t(a) the reward that arm a is expected to bring there, judging by the rows before t:
 
         IPS = mean of w_t r_t        self-normalised = Σ w_t r_t / Σ w_t
         doubly robust = mean of  Σ_a π_t(a) q_t(a) + w_t (r_t − q_t(A_t))
 
-    - ``policy``: "uniform"; an arm, always that one; probabilities by arm, the same in every row; or a policy of
-      rightarm. That one learns from the log as it goes: π_t are its exact probabilities given the rows before t. What
-      is estimated then is the mean reward of its choices made with the log's knowledge, not what it would have found
-      out by itself: `replay` estimates that.
+    - ``policy``: "uniform"; an arm, always that one; probabilities by arm, the same in every row; a function that
+      takes the context, an array of numbers, and gives probabilities, by arm or in the order of ``arms``; or a policy
+      of rightarm. That one learns from the log as it goes: π_t are its exact probabilities given the rows before t, in
+      the context of row t if it looks at contexts. What is estimated then is the mean reward of its choices made with
+      the log's knowledge, not what it would have found out by itself: `replay` estimates that.
     - ``log``: a path, a frame such as `read_log` gives, or a mapping of columns ``arm``, ``propensity``, ``reward``,
-      in the order of decisions. If it has ``among`` in every row, the policy chooses among these.
+      in the order of decisions. If it has ``among`` in every row, the policy chooses among these. ``context``, if it is
+      there, has a row of numbers for each decision, as `Features.encode_many` makes them, or is a table of the
+      features, which those of the policy encode; ``arm_features`` has a row of numbers for each arm of ``among``.
     - ``arms``: all arms, if the log does not show them all.
     - ``reward_range``: what rewards can be, known beforehand and not read off the log. For a policy that is for rewards
       of a certain range (`Policy.rewards`), rewards are scaled from this one to that.
@@ -107,6 +113,18 @@ def evaluate(
       rewards are lost by chance.
     - ``floor``: a propensity that no arm could fall below, if there is one, known beforehand. The interval then also
       uses the doubly robust rewards; it becomes narrower where rewards are rare or arms differ much, not always.
+    - ``rewards``: q_t of your own, an array with a row for each row of the log and a column for each of ``arms``; or a
+      regression with ``fit`` and ``predict``, such as those of scikit-learn. Without it q_t is the arm's mean so far,
+      or, if the log has contexts, ridge regression on them (for each arm by itself, with standardised columns),
+      whichever of both has predicted the rows before better.
+
+    The doubly robust estimate is unbiased for any q_t that is made without the reward of row t and what came of it, and
+    the better q_t predicts, the steadier it is. So a regression is fitted on (context, arm as a unit vector) in time:
+    the rows are divided into ``folds`` parts that follow each other, and each is predicted by a fit on all parts before
+    it, the first one as without ``rewards``. (Folds that are predicted by later rows would leak: later choices depend
+    on earlier rewards where the log's policy learned.) An array is taken as it is and used for the estimate alone,
+    since nobody can see how it was made; the interval uses it nowhere. Predictions are cut to the range of rewards.
+    There is no estimate from predictions alone: it would be as wrong as these are.
 
     The interval is a confidence sequence: it holds for logs of policies that learn, and at whatever row one stops. It
     needs right propensities, a log that could choose every arm that the policy chooses, and rewards in their range.
@@ -121,31 +139,31 @@ def evaluate(
     (0.5, 1.0)
     """
     low, high = check_reward_range(reward_range)
-    rows, span = read_rows(log, arms, (low, high), missing), high - low
+    rows, span = read_rows(log, arms, (low, high), missing, features_for(policy)), high - low
     check_propensities(rows)
-    target, scaled = chooser_of(policy, rows.names, (low, high)), (rows.rewards - low) / span
-    weights, robust, largest = weighted(rows, scaled, target)
+    target, scaled = chooser_of(policy, rows, (low, high)), (rows.rewards - low) / span
+    weights, robust, largest = weighted(rows, scaled, target, *expected_by(rewards, rows, scaled, (low, high), folds))
     earned = weights * scaled
     bets = [[(earned, 0.0)], [(weights - earned, 0.0)]]
     if floor is not None:
         bound = largest / check_floor(floor, rows)  # no weight can be larger
-        bets = [[*bets[0], (robust, bound)], [*bets[1], (1 - robust, bound)]]
+        bets = [[*bets[0], (robust[-1], bound)], [*bets[1], (1 - robust[-1], bound)]]
     side = (1 + check_confidence(confidence)) / 2
     ends = min(1.0, joint_lower_bound(bets[0], side)), max(0.0, 1 - joint_lower_bound(bets[1], side))
-    total = float(weights.sum())
+    total, name = float(weights.sum()), name_of(policy)
     found = _complaints(rows, target, weights)
     if ends[0] > ends[1]:
         found.append("the interval is empty: the propensities cannot be those that chose the arms")
     for text in found:
-        python_warnings.warn(f"{policy}: {text}", stacklevel=2)
+        python_warnings.warn(f"{name}: {text}", stacklevel=2)
     return Evaluation(
-        str(policy),
+        name,
         rows=weights.size,
         left_out=rows.left_out,
         logged=float(rows.rewards.mean()),
         ips=float((weights * rows.rewards).mean()),
         snips=low + span * float(earned.sum()) / total if total else math.nan,
-        dr=low + span * float(robust.mean()),
+        dr=low + span * float(robust[0].mean()),
         low=low + span * ends[0],
         high=low + span * ends[1],
         confidence=confidence,
@@ -156,23 +174,24 @@ def evaluate(
     )
 
 
-def weighted(rows: Rows, scaled: F64, target: Chooser) -> tuple[F64, F64, float]:
-    """Every row's weight and doubly robust reward; and the largest probability that the target can give an arm."""
-    weights, robust = np.empty(rows.arms.size), np.empty(rows.arms.size)
-    pulls, sums = np.zeros(len(rows.names)), np.zeros(len(rows.names))
-    average = 0.5  # of all rows before, and one of 1/2
-    every, law = rows.every, np.zeros(len(rows.names))
+def weighted(rows: Rows, scaled: F64, target: Chooser, *models: Expected) -> tuple[F64, F64, float]:
+    """Every row's weight, and its doubly robust reward by each model of what is expected; models may be the same.
+
+    The third is the largest probability that the target can give an arm.
+    """
+    different = list(dict.fromkeys(models))
+    weights, robust = np.empty(rows.arms.size), np.empty((len(different), rows.arms.size))
+    law = np.zeros(len(rows.names))
     for t, (arm, propensity, reward) in enumerate(zip(rows.arms, rows.propensities, scaled, strict=True)):
-        available = every if rows.among is None else rows.among[t]
+        available = rows.every if rows.among is None else rows.among[t]
         law[:] = 0.0
-        law[available] = target.probabilities(available)
-        expected = (sums + average) / (pulls + 1)  # known before the row, so that no bias comes in
+        law[available] = target.probabilities(t, available)
         weights[t] = law[arm] / propensity
-        robust[t] = law @ expected + weights[t] * (reward - expected[arm])
-        target.learn(int(arm), float(rows.rewards[t]), float(propensity))
-        pulls[arm] += 1
-        sums[arm] += reward
-        average += (reward - average) / (t + 2)
+        for own, model in zip(robust, different, strict=True):
+            expected = model.before(t)  # known before the row, so that no bias comes in
+            own[t] = law @ expected + weights[t] * (reward - expected[arm])
+            model.learn(t)
+        target.learn(t, int(arm), float(rows.rewards[t]), float(propensity))
     constant = target.fixed is not None and rows.among is None
     return weights, robust, float(law.max()) if constant else 1.0
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from rightarm.evaluation.common import check_floor
 from rightarm.evaluation.evaluate import weighted
+from rightarm.evaluation.expected import running
 from rightarm.evaluation.targets import chooser_of
 from rightarm.inference.confidence import check_confidence, joint_lower_bound
 from rightarm.logs.rows import Rows, read_rows
@@ -84,7 +85,7 @@ def lift(
     bets = [[((1 - scaled) * (weights - 1) + 1, 0.0)], [(scaled * (weights - 1) + 1, 0.0)]]
     if floor is not None:
         law = UNIFORM if against == UNIFORM else {against: 1.0}
-        _, robust, largest = weighted(rows, scaled, chooser_of(law, rows.names, (low, high)))
+        _, (robust,), largest = weighted(rows, scaled, chooser_of(law, rows, (low, high)), running(rows, scaled))
         bound = largest / check_floor(floor, rows)  # no weight can be larger
         bets[0].append((1 + scaled - robust, bound))
         bets[1].append((1 - scaled + robust, bound))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rightarm.evaluation.common import as_html, as_text, check_floor
-from rightarm.evaluation.targets import Target, chooser_of
+from rightarm.evaluation.targets import Target, chooser_of, features_for, name_of
 from rightarm.formula import check_count
 from rightarm.inference.confidence import interval
 from rightarm.logs.rows import Rows, read_rows
@@ -80,7 +80,8 @@ def replay(
     A log whose propensities differ is refused, unless ``floor`` is given, a propensity that no arm could fall below: a
     row with propensity μ is then kept with probability floor/μ only, which makes the rows kept even.
 
-    Parameters are those of `evaluate`; the policy draws from ``seed``.
+    Parameters are those of `evaluate`; the policy draws from ``seed``. A policy that looks at contexts sees those of
+    the rows where it decides; its running means and deviations of features are of the rounds that it played.
 
     Li, Chu, Langford and Wang, "Unbiased offline evaluation of contextual-bandit-based news article recommendation
     algorithms", WSDM 2011.
@@ -92,20 +93,20 @@ def replay(
     (True, True)
     """
     low, high = check_reward_range(reward_range)
-    rows, span = read_rows(log, arms, (low, high), missing), high - low
-    target = chooser_of(policy, rows.names, (low, high))
+    rows, span = read_rows(log, arms, (low, high), missing, features_for(policy)), high - low
+    target = chooser_of(policy, rows, (low, high))
     random = np.random.default_rng(check_count("seed", seed, least=0))
     if floor is None:
         _check_even(rows)
     least = float(rows.propensities.min()) if floor is None else check_floor(floor, rows)
-    kept, every = [], rows.every
+    kept = []
     for t, (arm, propensity, reward) in enumerate(zip(rows.arms, rows.propensities, rows.rewards, strict=True)):
         if floor is not None and random.random() * propensity >= least:
             continue
-        available = every if rows.among is None else rows.among[t]
-        chosen, probability = target.choose(available, random)
+        available = rows.every if rows.among is None else rows.among[t]
+        chosen, probability = target.choose(t, available, random)
         if chosen == arm:
-            target.learn(chosen, float(reward), probability)
+            target.learn(t, chosen, float(reward), probability)
             kept.append(t)
     if not kept:
         raise ValueError(
@@ -115,7 +116,7 @@ def replay(
     ends = interval((rewards - low) / span, confidence)
     counts = np.bincount(rows.arms[kept], minlength=len(rows.names))
     return Replay(
-        str(policy),
+        name_of(policy),
         rows=rows.arms.size,
         left_out=rows.left_out,
         kept=len(kept),

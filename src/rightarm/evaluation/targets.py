@@ -1,58 +1,80 @@
-"""What `evaluate` and `replay` can evaluate: fixed probabilities, or a policy of rightarm that learns."""
+"""What `evaluate` and `replay` can evaluate: fixed probabilities, a function of the context, a policy that learns."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
+from rightarm.contexts import Features
 from rightarm.formula import check_number
-from rightarm.live.arms import Arms, Law, draw
+from rightarm.live.arms import Law, draw
+from rightarm.live.contextual import ContextArms, Seen, arms_for
+from rightarm.logs.rows import Rows
+from rightarm.scores.family import PolicyFamily
 from rightarm.scores.policy import Policy
 from rightarm.scores.rewards import reward_scale
 from rightarm.types import F64, I64
 
-Target = str | float | Policy | Mapping[Any, float]
+ByContext = Callable[[F64], Mapping[Any, float] | Sequence[float] | F64]
+Target = str | float | Policy | Mapping[Any, float] | ByContext
+
+ROUNDING = 1e-9  # by which probabilities may miss a sum of 1
 
 
 class Chooser(Protocol):
-    """A policy that chooses among arms, which are known by their numbers, and may learn from their rewards."""
+    """A policy that chooses in the rows of a log among arms, which are numbers, and may learn from their rewards."""
 
     fixed: F64 | None
     """The probability of every arm, if it never changes."""
 
-    def probabilities(self, arms: I64) -> F64:
-        """The probability of each of these arms, if they are all that there are."""
+    def probabilities(self, row: int, arms: I64) -> F64:
+        """The probability of each of these arms in a row, if they are all that there are."""
 
-    def choose(self, arms: I64, random: np.random.Generator) -> tuple[int, float]:
+    def choose(self, row: int, arms: I64, random: np.random.Generator) -> tuple[int, float]:
         """One of these arms, and its probability."""
 
-    def learn(self, arm: int, reward: float, probability: float) -> None:
-        """Take the reward of an arm that was chosen with this probability."""
+    def learn(self, row: int, arm: int, reward: float, probability: float) -> None:
+        """Take the reward of an arm that was chosen in the row that was looked at last."""
 
 
 class Fixed:
     """Probabilities that do not change; where only some arms can be chosen, they are taken relative to these."""
 
+    fixed: F64 | None
+
     def __init__(self, chances: F64) -> None:
-        self.fixed: F64 | None = chances
-        self.chances = chances
+        self.fixed = self.chances = chances
 
-    def probabilities(self, arms: I64) -> F64:
-        chances = self.chances[arms]
-        total = chances.sum()
-        if not total:
-            raise ValueError("the policy gives no probability to any of the arms that a row had to choose among")
-        return np.asarray(chances / total)
+    def probabilities(self, row: int, arms: I64) -> F64:
+        return relative(self.chances, arms)
 
-    def choose(self, arms: I64, random: np.random.Generator) -> tuple[int, float]:
-        chances = self.probabilities(arms)
+    def choose(self, row: int, arms: I64, random: np.random.Generator) -> tuple[int, float]:
+        chances = self.probabilities(row, arms)
         place = int(random.choice(arms.size, p=chances))
         return int(arms[place]), float(chances[place])
 
-    def learn(self, arm: int, reward: float, probability: float) -> None:
+    def learn(self, row: int, arm: int, reward: float, probability: float) -> None:
         pass
+
+
+class Function(Fixed):
+    """Probabilities that a function gives for each context."""
+
+    fixed: F64 | None = None
+
+    def __init__(self, function: ByContext, rows: Rows) -> None:
+        self.function, self.names, self.contexts = function, rows.names, contexts_of(rows, function)
+        self.places = rows.places
+        self.contexts.flags.writeable = False
+
+    def probabilities(self, row: int, arms: I64) -> F64:
+        given = self.function(self.contexts[row])
+        try:
+            return relative(chances_of(given, self.names), arms)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"row {self.places[row] + 1}: {error}") from None
 
 
 class Learning:
@@ -60,48 +82,142 @@ class Learning:
 
     fixed: F64 | None = None
 
-    def __init__(self, policy: Policy, arms: int, reward_range: tuple[float, float]) -> None:
+    def __init__(self, policy: Policy, rows: Rows, reward_range: tuple[float, float]) -> None:
         self.scale = reward_scale(policy, reward_range)
-        self.known, self.waiting = Arms(policy), np.zeros(arms, dtype=np.int64)
+        self.known, self.waiting = arms_for(policy), np.zeros(len(rows.names), dtype=np.int64)
         self.law: Law | None = None  # that of the present state, until a reward changes it
-        for _ in range(arms):
+        self.seen: Seen | None = None  # the context of the row that was looked at last
+        self.rows = rows
+        if isinstance(self.known, ContextArms):
+            check_contexts(self.known, rows)
+        for _ in rows.names:
             self.known.add()
 
-    def _law_of(self, arms: I64) -> Law:
+    def _law_of(self, row: int, arms: I64) -> Law:
+        if isinstance(self.known, ContextArms) and self.rows.contexts is not None:
+            tables = None if self.rows.arm_features is None else self.rows.arm_features.tables[row]
+            self.seen = self.known.see_encoded(self.rows.contexts.rows[row], tables, arms)
+            return self.known.law(arms, self.waiting, seen=self.seen)
         if self.law is None or self.law.members is not arms:
             self.law = self.known.law(arms, self.waiting)
         return self.law
 
-    def probabilities(self, arms: I64) -> F64:
-        return self._law_of(arms).chance
+    def probabilities(self, row: int, arms: I64) -> F64:
+        return self._law_of(row, arms).chance
 
-    def choose(self, arms: I64, random: np.random.Generator) -> tuple[int, float]:
-        law = self._law_of(arms)
+    def choose(self, row: int, arms: I64, random: np.random.Generator) -> tuple[int, float]:
+        law = self._law_of(row, arms)
         place = draw(law.chance, law.heights, random.random())
         return int(arms[place]), float(law.chance[place])
 
-    def learn(self, arm: int, reward: float, probability: float) -> None:
-        self.known.learn(arm, reward if self.scale is None else self.scale.apply(reward), probability)
+    def learn(self, row: int, arm: int, reward: float, probability: float) -> None:
+        context = None
+        if self.seen is not None:
+            self.known.notice(self.seen)  # only now: a row that `replay` passes over has not happened
+            context = self.seen.context(arm)
+        self.known.learn(arm, reward if self.scale is None else self.scale.apply(reward), probability, context)
         self.law = None
 
 
-def chooser_of(policy: Target, names: list[Any], reward_range: tuple[float, float]) -> Chooser:
+def chooser_of(policy: Target, rows: Rows, reward_range: tuple[float, float]) -> Chooser:
     """What chooses as ``policy`` says: a policy of rightarm, "uniform", always one arm, or probabilities by arm."""
+    names = rows.names
     if isinstance(policy, Policy):
-        return Learning(policy, len(names), reward_range)
+        return Learning(policy, rows, reward_range)
     if policy == "uniform" and "uniform" not in names:
         return Fixed(np.full(len(names), 1 / len(names)))
     if isinstance(policy, str | int | float) and policy in names:  # always this arm
         return Fixed(np.array([float(name == policy) for name in names]))
-    if not isinstance(policy, Mapping):
-        hint = "; call it with its parameters first" if callable(policy) else ""
-        raise TypeError(f"policy must be a policy, 'uniform', an arm, or probabilities by arm, got {policy!r}{hint}")
-    for arm, p in policy.items():
-        if arm not in names:
-            raise ValueError(f"policy must give probabilities to arms of the log, or to others in arms, got {arm!r}")
-        if check_number(f"policy[{arm!r}]", p) < 0:
-            raise ValueError(f"policy[{arm!r}] must be a probability, got {p}")
-    chances = np.array([float(policy.get(name, 0.0)) for name in names])
-    if abs(chances.sum() - 1) > 1e-9:
+    if isinstance(policy, Mapping):
+        return Fixed(chances_of(policy, names))
+    if callable(policy) and not isinstance(policy, PolicyFamily | type):
+        return Function(policy, rows)
+    hint = "; call it with its parameters first" if callable(policy) else ""
+    raise TypeError(
+        "policy must be a policy, 'uniform', an arm, probabilities by arm, or a function from a context to "
+        f"probabilities, got {policy!r}{hint}"
+    )
+
+
+def features_for(policy: Target) -> Features | None:
+    """The features of the contexts that a policy looks at, if it looks at any."""
+    if not isinstance(policy, Policy) or not policy.estimator.asks_context:
+        return None
+    estimator: Any = policy.estimator
+    features: Features = estimator.features
+    return features
+
+
+def name_of(policy: Target) -> str:
+    """What a policy is called in results: a function by its name."""
+    return str(getattr(policy, "__name__", policy))
+
+
+# Probabilities.
+
+
+def chances_of(given: Any, names: list[Any]) -> F64:
+    """Probabilities of all arms, given by arm or in their order, checked."""
+    if isinstance(given, Mapping):
+        unknown = [arm for arm in given if arm not in names]
+        if unknown:
+            text = "policy must give probabilities to arms of the log, or to others in arms"
+            raise ValueError(f"{text}, got {unknown[0]!r}")
+        given = [given.get(name, 0.0) for name in names]
+    if isinstance(given, str) or not hasattr(given, "__len__"):
+        raise TypeError(f"policy must give probabilities by arm, or in the order of arms, got {given!r:.80}")
+    if len(given) != len(names):
+        raise ValueError(f"policy must give {len(names)} probabilities, one for each arm, got {given!r:.80}")
+    if isinstance(given, np.ndarray) and given.shape == (len(names),) and given.dtype == np.float64:
+        chances: F64 = given
+    else:
+        chances = np.array([check_number(f"policy[{arm!r}]", p) for arm, p in zip(names, given, strict=True)])
+    if not (chances >= 0).all():  # NaN is not
+        place = int(np.argmin(chances >= 0))
+        raise ValueError(f"policy[{names[place]!r}] must be a probability, got {chances[place]}")
+    if not abs(chances.sum() - 1) <= ROUNDING:
         raise ValueError(f"policy must have probabilities that add up to 1, got {chances.sum()}")
-    return Fixed(chances)
+    return chances
+
+
+def relative(chances: F64, arms: I64) -> F64:
+    """Probabilities of some arms, if they are all that there are."""
+    some = chances[arms]
+    total = some.sum()
+    if not total:
+        raise ValueError("the policy gives no probability to any of the arms that a row had to choose among")
+    return np.asarray(some / total)
+
+
+# Contexts.
+
+
+def contexts_of(rows: Rows, policy: Any) -> F64:
+    """The contexts of a log, or an error if it has none."""
+    if rows.contexts is None:
+        raise ValueError(
+            f"log must have the context of every row for {policy!r}; bandits with log_context=False leave contexts out"
+        )
+    return rows.contexts.rows
+
+
+def check_contexts(known: ContextArms, rows: Rows) -> None:
+    """Raise if the contexts of a log, or the features of its arms, are not those that a policy was made for."""
+    contexts_of(rows, known.policy)
+    for what, wanted, found in (
+        ("contexts", known.features, rows.contexts),
+        ("features of arms", known.estimator.arm_features, rows.arm_features),
+    ):
+        if wanted is None:
+            continue
+        names = [] if found is None else found.names
+        if len(names) != wanted.size:
+            raise ValueError(
+                f"log must have {what} of {wanted.size} numbers for {known.policy!r}, got {len(names) or 'none'}"
+            )
+        plain = Features.accept(what, wanted.size).names
+        if names != wanted.names and plain not in (names, wanted.names):
+            pair = next(pair for pair in zip(wanted.names, names, strict=True) if pair[0] != pair[1])
+            raise ValueError(
+                f"log must have {what} with the columns of {known.policy!r}, got {pair[1]!r} for {pair[0]!r}"
+            )

@@ -227,8 +227,12 @@ class Actions(Changes):
         reason: str | None = None,
         settings: Mapping[str, Any] | None = None,
     ) -> None:
-        """Let these arms be chosen and no others, and say so in the log, which begins with the settings."""
+        """Let these arms be chosen and no others, and say so in the log, which begins with the settings.
+
+        The log has them in the order in which they first came, as a decision has the features of its arms.
+        """
         state = self.state
+        names = sorted(names, key=lambda name: state.index.get(name, len(state.names)))
         if state.settings.control is not None and state.settings.control not in names:
             raise ValueError(f"the control, {state.settings.control!r}, cannot be retired")
         state.check_floor(len(names))

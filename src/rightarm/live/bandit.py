@@ -288,8 +288,10 @@ class Bandit(Generic[A]):
                 self._actions.close_windows(now)
             members = None if among is None else state.chosen(among)
             if size is not None or contexts is not None:
-                if unit is not None or context is not None or (size is not None and contexts is not None):
-                    raise TypeError("ask takes one of size, contexts and context; unit is for one decision")
+                if unit is not None:
+                    raise TypeError(f"unit is for one decision, got unit={unit!r} and {size=}")
+                if context is not None or (size is not None and contexts is not None):
+                    raise TypeError(f"ask takes one of size, contexts and context, got {size=}, {context=!r:.200}")
                 seen = self._contexts(size, contexts, arm_features, members)
                 self._actions.begin()
                 made = state.draw_several(members, now, seen)

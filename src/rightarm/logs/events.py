@@ -126,6 +126,8 @@ def _ids(name: str, value: Any) -> list[int]:
 def _numbers(name: str, value: Any) -> list[float]:
     if not isinstance(value, list | tuple):
         raise TypeError(f"{name} must be a list of numbers, got {value!r:.200}")
+    if set(map(type, value)) == {float} and math.isfinite(sum(value)):  # no sum is finite of which a part is not
+        return list(value)
     return [check_finite(f"{name}[{i}]", number) for i, number in enumerate(value)]
 
 

@@ -6,21 +6,23 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import numpy as np
 
 from rightarm.files import write_whole
 from rightarm.logs.rows import Rows, read_rows
+from rightarm.types import F64
 
 
 def to_obp(log: Any, *, arms: Iterable[Any] | None = None, missing: float | None = None) -> dict[str, Any]:
     """The log as the ``bandit_feedback`` of Open Bandit Pipeline: rows with a reward, arms numbered from 0.
 
-    ``log``, ``arms`` and ``missing`` are those of `evaluate`. Logs of rightarm have no contexts: here the context of
-    every row is 1, and that of an arm its unit vector. The names of the arms are under ``arms``, in the order of their
-    numbers.
+    ``log``, ``arms`` and ``missing`` are those of `evaluate`. ``context`` are the contexts of the rows, or 1 in each
+    where the log has none. ``action_context`` are the features of the arms if the log has them and they never change,
+    and otherwise the unit vector of each arm: obp knows no features that change from row to row. The names of the arms
+    are under ``arms``, in the order of their numbers.
 
     Saito, Aihara, Matsutani and Narita, "Open Bandit Dataset and Pipeline", NeurIPS 2021.
 
@@ -33,8 +35,8 @@ def to_obp(log: Any, *, arms: Iterable[Any] | None = None, missing: float | None
     return {
         "n_rounds": rows.arms.size,
         "n_actions": len(rows.names),
-        "context": np.ones((rows.arms.size, 1)),
-        "action_context": np.eye(len(rows.names)),
+        "context": np.ones((rows.arms.size, 1)) if rows.contexts is None else rows.contexts.rows,
+        "action_context": _lasting_features(rows),
         "action": rows.arms,
         "position": None,
         "reward": rows.rewards,
@@ -43,13 +45,32 @@ def to_obp(log: Any, *, arms: Iterable[Any] | None = None, missing: float | None
     }
 
 
+def _lasting_features(rows: Rows) -> F64:
+    """The features of every arm if they are known and the same in all rows, else unit vectors."""
+    if rows.arm_features is None:
+        return np.eye(len(rows.names))
+    found = np.full((len(rows.names), len(rows.arm_features.names)), np.nan)
+    for t, table in enumerate(rows.arm_features.tables):
+        available = rows.every if rows.among is None else rows.among[t]
+        before = found[available]
+        if not (np.isnan(before) | (before == table)).all():
+            return np.eye(len(rows.names))
+        found[available] = table
+    return np.eye(len(rows.names)) if np.isnan(found).any() else found
+
+
 def to_vw(
     log: Any, path: str | os.PathLike[str], *, arms: Iterable[Any] | None = None, missing: float | None = None
 ) -> Path:
     """Write the log for Vowpal Wabbit's ``--cb_adf`` and similar options, ``.dsjson`` or ``.txt`` by the path's ending.
 
-    An arm is one feature, its name; the cost is minus the reward. Rows without a reward are left out, or have the
-    reward ``missing``. ``vw --cb_adf --dsjson -d log.dsjson`` and ``vw --cb_adf -d log.txt`` read it.
+    An arm is one feature in the namespace ``arm``, its name; the cost is minus the reward. Features of the context that
+    are not 0 are shared features in the namespace ``context``, those of arms stand in the namespace ``features``. Their
+    names are those of the policy that wrote the log, or x0, x1 and so on; what Vowpal Wabbit has other uses for is
+    escaped as in web addresses. Rows without a reward are left out, or have the reward ``missing``.
+
+    ``vw --cb_adf --dsjson -d log.dsjson`` and ``vw --cb_adf -d log.txt`` read it; ``-q ca`` lets every arm have
+    coefficients of its own, ``-q cf`` multiplies the features of contexts and arms.
 
     The formats: https://github.com/VowpalWabbit/vowpal_wabbit/wiki, "Contextual Bandit algorithms", "DSJSON".
 
@@ -72,33 +93,70 @@ def to_vw(
     return path
 
 
-def _examples(rows: Rows) -> Iterator[tuple[list[str], int, float, float]]:
-    """Of every row the features of the arms it could choose, the place of the chosen one, cost and probability."""
-    features = [quote(name if isinstance(name, str) else json.dumps(name), safe="") for name in rows.names]
+class Example(NamedTuple):
+    """A row of a log as Vowpal Wabbit sees it: names with values, namespace by namespace."""
+
+    shared: dict[str, float] | None
+    """The context."""
+    actions: list[dict[str, dict[str, float]]]
+    """Of each arm that could be chosen the namespaces."""
+    chosen: int
+    """The place of the arm that was chosen."""
+    cost: float
+    probability: float
+
+
+def _examples(rows: Rows) -> Iterator[Example]:
+    arms = [_escaped(name if isinstance(name, str) else json.dumps(name)) for name in rows.names]
+    context_names = [] if rows.contexts is None else list(map(_escaped, rows.contexts.names))
+    arm_names = [] if rows.arm_features is None else list(map(_escaped, rows.arm_features.names))
     for t, arm in enumerate(rows.arms):
         available = rows.every if rows.among is None else rows.among[t]
+        actions: list[dict[str, dict[str, float]]] = [{"arm": {arms[i]: 1}} for i in available]
+        if rows.arm_features is not None:
+            for action, features in zip(actions, rows.arm_features.tables[t], strict=True):
+                action["features"] = _not_zero(arm_names, features)
+        shared = None if rows.contexts is None else _not_zero(context_names, rows.contexts.rows[t])
         place = int(np.searchsorted(available, arm))
-        yield [features[i] for i in available], place, -float(rows.rewards[t]), float(rows.propensities[t])
+        yield Example(shared, actions, place, -float(rows.rewards[t]), float(rows.propensities[t]))
+
+
+def _not_zero(names: list[str], values: F64) -> dict[str, float]:
+    return {name: value for name, value in zip(names, values.tolist(), strict=True) if value}
+
+
+def _escaped(name: str) -> str:
+    """A name without what has a meaning of its own in a line, or as the first letter of a name in JSON."""
+    text = quote(name, safe="")
+    return f"%5F{text[1:]}" if text.startswith("_") else text
 
 
 def _text(rows: Rows) -> Iterator[str]:
-    for features, chosen, cost, probability in _examples(rows):
-        lines = [f"|arm {feature}" for feature in features]
-        lines[chosen] = f"0:{cost!r}:{probability!r} {lines[chosen]}"
+    for example in _examples(rows):
+        lines = [" ".join(map(_namespace, action, action.values())) for action in example.actions]
+        lines[example.chosen] = f"0:{example.cost!r}:{example.probability!r} {lines[example.chosen]}"
+        if example.shared is not None:
+            lines.insert(0, f"shared {_namespace('context', example.shared)}")
         yield "\n".join(lines) + "\n\n"
 
 
+def _namespace(name: str, features: dict[str, float]) -> str:
+    """A namespace of a line; a feature of value 1 needs no value."""
+    return " ".join([f"|{name}", *(key if value == 1 else f"{key}:{value!r}" for key, value in features.items())])
+
+
 def _dsjson(rows: Rows) -> Iterator[str]:
-    for t, (features, chosen, cost, probability) in enumerate(_examples(rows)):
+    for t, example in enumerate(_examples(rows)):
+        shared = {} if example.shared is None else {"context": example.shared}
         event = {
-            "_label_cost": cost,
-            "_label_probability": probability,
-            "_label_Action": chosen + 1,
-            "_labelIndex": chosen,
+            "_label_cost": example.cost,
+            "_label_probability": example.probability,
+            "_label_Action": example.chosen + 1,
+            "_labelIndex": example.chosen,
             "Version": "1",
             "EventId": str(t + 1),
-            "a": [chosen + 1],
-            "c": {"_multi": [{"arm": {feature: 1}} for feature in features]},
-            "p": [probability],
+            "a": [example.chosen + 1],
+            "c": {**shared, "_multi": example.actions},
+            "p": [example.probability],
         }
         yield json.dumps(event) + "\n"

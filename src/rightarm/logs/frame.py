@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rightarm.extras import polars_for
 from rightarm.logs.answers import Outcomes
 from rightarm.logs.blocks import Block, Kind
-from rightarm.logs.events import Arm
+from rightarm.logs.events import Arm, Event
 
 if TYPE_CHECKING:
     import polars
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 I32 = NDArray[np.int32]
 
 NUMBERS = {"propensity": float, "round": int, "version": int, "time": float}  # fields of decisions, and their types
-TEXTS: dict[str, Callable[[Any], str]] = {"unit": str, "group": str, "meta": json.dumps}  # columns that few logs have
+TEXTS: dict[str, Callable[[Any], str]] = {"unit": str, "group": str, "meta": json.dumps}
+OTHERS = (*TEXTS, "context", "arm_features", "error")  # columns that a frame has if a decision has the field
 UNKNOWN = -1  # the number of a list of arms that the log does not give
 
 
@@ -31,8 +32,9 @@ class Table:
         self._numbers: dict[str, list[Any]] = {name: [] for name in NUMBERS}
         self._arms, self._lists = dict[tuple[type, Arm], int](), dict[tuple[int, ...], int]()
         self._arm, self._among, self._rows = list[I32](), list[I32](), 0
-        self._texts: dict[str, list[tuple[int, list[str | None]]]] = {name: [] for name in TEXTS}
+        self._others: dict[str, list[tuple[int, list[Any]]]] = {name: [] for name in OTHERS}
         self._active = UNKNOWN
+        self.policy: Event | None = None  # the last event that says which policy decides
 
     def take(self, block: Block) -> None:
         """Take the decisions of a block."""
@@ -42,18 +44,23 @@ class Table:
                 self._numbers[name].append(decisions.array(name))
             self._arm.append(np.array(self._numbers_of(decisions.column("arm")), dtype=np.int32))
             self._among.append(self._lists_of(decisions, changes))
-            self._take_texts(decisions)
+            self._take_others(decisions)
             self._rows += len(decisions.events)
         if changes.events:
             self._active = self._list_of(changes.events[-1]["arms"])
+        said = [block.kinds[kind] for kind in ("settings", "policy") if kind in block.kinds]
+        if said:
+            self.policy = max((kind.places[-1], kind.events[-1]) for kind in said)[1]
 
-    def _take_texts(self, decisions: Kind) -> None:
-        for name, text in TEXTS.items():
+    def _take_others(self, decisions: Kind) -> None:
+        for name in OTHERS:
             if having := decisions.having(name):
-                column: list[str | None] = [None] * len(decisions.events)
+                column: list[Any] = [None] * len(decisions.events)
+                text = TEXTS.get(name)
                 for i in having:
-                    column[i] = text(decisions.events[i][name])
-                self._texts[name].append((self._rows, column))
+                    value = decisions.events[i][name]
+                    column[i] = value if text is None else text(value)
+                self._others[name].append((self._rows, column))
 
     def _numbers_of(self, arms: list[Arm]) -> list[int]:
         known = self._arms
@@ -98,18 +105,17 @@ class Table:
                 lists.gather(among.replace(UNKNOWN, None)),
             ]
         )
-        return frame.with_columns([self._text(name) for name, pieces in self._texts.items() if pieces])
+        return frame.with_columns([self._other(name) for name, pieces in self._others.items() if pieces])
 
-    def _text(self, name: str) -> polars.Series:
-        """A column of texts, null where a decision has none."""
+    def _other(self, name: str) -> polars.Series:
+        """A column that few logs have, null where a decision has nothing."""
         pl = polars_for("read_log()")
+        numbers = {"error": pl.Float64, "context": pl.List(pl.Float64), "arm_features": pl.List(pl.List(pl.Float64))}
+        kind = numbers.get(name, pl.String)
         pieces, row = [], 0
-        for first, texts in [*self._texts[name], (self._rows, [])]:
-            pieces += [
-                pl.Series(name, [None] * (first - row), dtype=pl.String),
-                pl.Series(name, texts, dtype=pl.String),
-            ]
-            row = first + len(texts)
+        for first, values in [*self._others[name], (self._rows, [])]:
+            pieces += [pl.Series(name, [None] * (first - row), dtype=kind), pl.Series(name, values, dtype=kind)]
+            row = first + len(values)
         column: polars.Series = pl.concat(pieces)
         return column
 

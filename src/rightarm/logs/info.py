@@ -34,6 +34,8 @@ class LogInfo:
     """The arms that can be chosen now, None if the log does not say."""
     chosen: Counter[Arm] = field(default_factory=Counter)
     """How often each arm was chosen."""
+    contexts: int = 0
+    """How many decisions have a context."""
     waiting: int = 0
     """How many decisions wait for an answer."""
     rewarded: int = 0
@@ -51,6 +53,7 @@ class LogInfo:
             "chosen": ", ".join(f"{arm!r} {count:,}" for arm, count in self.chosen.most_common(20)),
             "decisions": f"{self.rewarded:,} with a reward, {self.waiting:,} waiting, {self.cancelled:,} cancelled, "
             f"{self.corrected:,} corrected",
+            "contexts": f"{self.contexts:,} decisions have one" if self.contexts else "",
         }
         return "\n".join([str(self.path), *(f"  {name:<11} {text}" for name, text in lines.items() if text != "")])
 
@@ -75,6 +78,7 @@ def log_info(path: PathLike) -> LogInfo:
         info.events.update({name: len(kind.events) for name, kind in block.kinds.items()})
         if "decision" in block.kinds:
             info.chosen.update(block.kinds["decision"].column("arm"))
+            info.contexts += len(block.kinds["decision"].having("context"))
         if "arms" in block.kinds:
             info.arms = block.kinds["arms"].events[-1]["arms"]
         if info.first is None and block.events:

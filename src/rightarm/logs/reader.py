@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rightarm.contexts import Features
 from rightarm.extras import polars_for
 from rightarm.formula import check_number
 from rightarm.logs import parquet
 from rightarm.logs.answers import Answers
 from rightarm.logs.blocks import read_blocks
-from rightarm.logs.events import check_arm_name, check_propensity
+from rightarm.logs.contexts import column_names, features_of
+from rightarm.logs.events import Event, check_arm_name, check_propensity
 from rightarm.logs.frame import Table
 from rightarm.logs.lines import Numbering
 from rightarm.logs.parquet import LINES, PARQUET
@@ -19,6 +21,8 @@ from rightarm.logs.stream import PathLike
 
 if TYPE_CHECKING:
     import polars
+
+MOST_LEVELS, BUCKETS = 50, 16  # of a category in a table: beyond so many levels it is hashed to so many columns
 
 
 def is_log(path: PathLike) -> bool:
@@ -30,15 +34,25 @@ def is_log(path: PathLike) -> bool:
 # Decisions.
 
 
-def read_log(path: PathLike) -> polars.DataFrame:
+def read_log(path: PathLike, *, features: bool = False) -> polars.DataFrame:
     """The decisions of a log, a row for each in the order in which they were made, as a Polars frame.
 
     Columns: ``id``, ``arm``, ``propensity``, ``reward`` (the last that came, null if none did), ``round``, ``version``,
     ``asked``, ``told`` (both in UTC), ``cancelled``, ``corrected``, and ``among``, the arms that could be chosen, null
-    if the log does not say. If any decision has them also ``unit`` and ``group``, as text, and ``meta``, as JSON. Arms
-    of several types are given as JSON. Everything is checked; an error names the line. A log may be read while it is
-    written: a last line that is torn does not count.
+    if the log does not say. If any decision has them also ``unit`` and ``group``, as text, ``meta``, as JSON,
+    ``context``, a list of numbers, ``arm_features``, such a list for each arm of ``among``, and ``error``, by how much
+    the propensity may be off. Arms of several types are given as JSON. Everything is checked; an error names the line.
+    A log may be read while it is written: a last line that is torn does not count.
+
+    With ``features`` there is a column for each feature in place of ``context``, named as the policy that wrote the log
+    names it, or x0, x1 and so on; where a column has that name already, with "context " before it.
     """
+    frame, policy = read_decisions(path)
+    return with_features(frame, policy) if features and "context" in frame.columns else frame
+
+
+def read_decisions(path: PathLike) -> tuple[polars.DataFrame, Event | None]:
+    """What `read_log` gives, and the last event that says which policy decides, if there is one."""
     path = Path(path)
     if path.suffix not in (PARQUET, LINES):
         raise ValueError(f"path must end in {LINES} or {PARQUET} (read_table reads tables of others), got {path}")
@@ -46,7 +60,20 @@ def read_log(path: PathLike) -> polars.DataFrame:
     for block in read_blocks(path, Numbering()):
         table.take(block)
         answers.take(block)
-    return table.frame(answers.outcomes(path))
+    return table.frame(answers.outcomes(path)), table.policy
+
+
+def with_features(frame: polars.DataFrame, policy: Event | None) -> polars.DataFrame:
+    """The frame with a column for each feature in place of ``context``."""
+    sizes = frame["context"].list.len().drop_nulls().unique().to_list()
+    if len(sizes) > 1:
+        raise ValueError(f"features must be as many in all contexts of a log, got {sorted(sizes)}")
+    own = None if policy is None else features_of(policy)
+    rest = frame.drop("context")
+    taken = [f"context {name}" if name in rest.columns else name for name in column_names(sizes[0], own and own[0])]
+    columns = [frame["context"].list.get(i, null_on_oob=True).alias(name) for i, name in enumerate(taken)]
+    wide: polars.DataFrame = rest.with_columns(*columns)
+    return wide
 
 
 # Tables of others.
@@ -58,11 +85,15 @@ def read_table(
     arm: str = "arm",
     propensity: str = "propensity",
     reward: str = "reward",
+    context: Features | Sequence[str] | None = None,
 ) -> polars.DataFrame:
     """A log that others wrote, as CSV or as one Parquet file: a row for each decision, in the order of decisions.
 
     The columns that hold arm, propensity and reward are given by name. The frame has them as `read_log` gives them,
     with rows counted by ``id`` and ``round``; an empty reward is one that never came.
+
+    ``context`` are the features that make the column ``context``, or names of columns: then numbers are taken as they
+    are, and other columns as categories with the levels that they have, or hashed if these are more than 50.
     """
     pl, path = polars_for("read_table()"), Path(path)
     if path.suffix not in (".csv", PARQUET):
@@ -88,7 +119,32 @@ def read_table(
         pl.col(reward).cast(pl.Float64).alias("reward"),
         count.alias("round"),
     )
-    return frame
+    if context is None:
+        return frame
+    features = context if isinstance(context, Features) else table_features(table, context)
+    declared = [*features.numbers, *features.categories, *features.hashed]
+    encoded = features.encode_many(table.select(_checked_columns(table, declared)))
+    return frame.with_columns(pl.Series("context", encoded.tolist(), dtype=pl.List(pl.Float64)))
+
+
+def table_features(table: polars.DataFrame, columns: Sequence[str]) -> Features:
+    """The features that some columns of a table are, judging by what is in them."""
+    names = _checked_columns(table, columns)
+    numbers = [name for name in names if table[name].dtype.is_numeric()]
+    levels = {name: table[name].drop_nulls().unique().sort().to_list() for name in names if name not in numbers}
+    return Features(
+        numbers,
+        categories={name: found for name, found in levels.items() if len(found) <= MOST_LEVELS},
+        hashed={name: BUCKETS for name, found in levels.items() if len(found) > MOST_LEVELS},
+        required=[name for name in names if not table[name].null_count()],
+    )
+
+
+def _checked_columns(table: polars.DataFrame, names: Sequence[str]) -> list[str]:
+    for name in names:
+        if name not in table.columns:
+            raise ValueError(f"context must be columns of the table, {', '.join(table.columns)}, got {name!r}")
+    return list(names)
 
 
 def _check_column(column: polars.Series, check: Callable[[str, Any], Any], path: Path, first: int) -> None:

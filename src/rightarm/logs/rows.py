@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 from collections.abc import Iterable
@@ -10,9 +11,19 @@ from typing import Any
 
 import numpy as np
 
+from rightarm.contexts import Features
 from rightarm.formula import check_number
+from rightarm.logs.contexts import (
+    ArmFeatures,
+    Contexts,
+    arm_columns,
+    check_lengths,
+    context_columns,
+    features_of,
+    listed,
+)
 from rightarm.logs.events import check_propensity
-from rightarm.logs.reader import read_log
+from rightarm.logs.reader import read_decisions
 from rightarm.types import F64, I64
 
 ANY = (-math.inf, math.inf)  # the range of rewards that have none
@@ -30,38 +41,53 @@ class Rows:
     """The arms that each row could choose, or None if the log does not say it of every row."""
     left_out: int
     """How many rows of the log have no reward."""
+    places: I64
+    """The place of each row in the log."""
+    contexts: Contexts | None = None
+    """The context of each row, or None if the log does not have that of every row."""
+    arm_features: ArmFeatures | None = None
+    """The features of the arms that each row could choose, or None likewise."""
 
-    @property
+    @functools.cached_property
     def every(self) -> I64:
         """All arms."""
         return np.arange(len(self.names))
 
+    def available(self, row: int) -> I64:
+        """The arms that a row could choose."""
+        return self.every if self.among is None else self.among[row]
+
 
 def read_rows(
-    log: Any, arms: Iterable[Any] | None = None, reward_range: tuple[float, float] = ANY, missing: float | None = None
+    log: Any,
+    arms: Iterable[Any] | None = None,
+    reward_range: tuple[float, float] = ANY,
+    missing: float | None = None,
+    features: Features | None = None,
 ) -> Rows:
     """The rows of a log that have a reward, checked.
 
     ``log`` is a path, a frame such as `read_log` gives, or a mapping of columns ``arm``, ``propensity``, ``reward`` and
-    perhaps ``among``, the arms that each row could choose. ``arms`` names all arms, if the log does not show them all;
-    ``missing`` is the reward of rows that have none, which are left out without it.
+    perhaps ``among``, the arms that each row could choose, ``context`` and ``arm_features``. ``arms`` names all arms,
+    if the log does not show them all; ``missing`` is the reward of rows that have none, which are left out without it.
+    ``features`` encode contexts that are not numbers yet.
     """
     is_path = isinstance(log, str | os.PathLike)
-    columns = _columns(read_log(log) if is_path else log)
+    log, policy = read_decisions(log) if is_path else (log, None)
+    columns = _columns(log)
     chosen, among = columns["arm"], columns["among"]
     some = None if any(row is None for row in among) else [tuple(row) for row in among]
     names = _names({*chosen, *(arm for row in set(some or ()) for arm in row)}, arms)
     place = {name: i for i, name in enumerate(names)}
-    rewards = np.array([np.nan if reward is None else reward for reward in columns["reward"]], dtype=float)
-    if missing is not None:
-        rewards[np.isnan(rewards)] = check_number("missing", missing)
-    kept = np.flatnonzero(~np.isnan(rewards))
-    if not kept.size:
-        raise ValueError(f"log must have rows with rewards, got {len(chosen)} rows without")
-    if not is_path:  # read_log has checked what is in a file
+    rewards, kept = _rewards(columns["reward"], missing)
+    if not is_path:  # read_decisions has checked what is in a file
         for i in kept:
             check_propensity(f"propensity of row {i + 1}", columns["propensity"][i])
     _check_range(rewards, kept, reward_range)
+    own = features_of(policy) if policy is not None and "context" in log else None
+    contexts = context_columns(log, len(chosen), features, own and own[0])
+    lists = [tuple(names)] * len(chosen) if some is None and arms is not None else some
+    of_arms = arm_columns(log, lists, place, own and own[1])
     return Rows(
         names,
         np.array([place[chosen[i]] for i in kept], dtype=np.int64),
@@ -69,6 +95,9 @@ def read_rows(
         rewards[kept],
         None if some is None else _numbered(some, chosen, kept, place),
         len(chosen) - kept.size,
+        kept,
+        contexts if contexts is None else contexts.keeping(kept),
+        of_arms if of_arms is None else of_arms.keeping(kept),
     )
 
 
@@ -76,12 +105,21 @@ def _columns(log: Any) -> dict[str, list[Any]]:
     for name in ("arm", "propensity", "reward"):
         if name not in log:
             raise ValueError(f"log must have the columns arm, propensity and reward, got none called {name!r}")
-    columns = {name: _listed(log[name]) for name in ("arm", "propensity", "reward", "among") if name in log}
+    columns = {name: listed(log[name]) for name in ("arm", "propensity", "reward", "among") if name in log}
     columns.setdefault("among", [None] * len(columns["arm"]))
-    lengths = sorted({len(column) for column in columns.values()})
-    if len(lengths) > 1:
-        raise ValueError(f"the columns of a log must be of one length, got {lengths}")
+    check_lengths([len(column) for column in columns.values()])
     return columns
+
+
+def _rewards(column: list[Any], missing: float | None) -> tuple[F64, I64]:
+    """All rewards, and which of them are there or have been filled in."""
+    rewards = np.array([np.nan if reward is None else reward for reward in column], dtype=float)
+    if missing is not None:
+        rewards[np.isnan(rewards)] = check_number("missing", missing)
+    kept = np.flatnonzero(~np.isnan(rewards))
+    if not kept.size:
+        raise ValueError(f"log must have rows with rewards, got {len(column)} rows without")
+    return rewards, kept
 
 
 def _numbered(among: list[tuple[Any, ...]], chosen: list[Any], kept: I64, place: dict[Any, int]) -> list[I64]:
@@ -92,14 +130,6 @@ def _numbered(among: list[tuple[Any, ...]], chosen: list[Any], kept: I64, place:
             arms = list(among[i])
             raise ValueError(f"among must have the arm {chosen[i]!r} of row {i + 1} and every arm once, got {arms}")
     return [numbers[among[i]] for i in kept.tolist()]
-
-
-def _listed(column: Any) -> list[Any]:
-    """A column as plain values, not as those of NumPy, Polars or pandas."""
-    for method in ("to_list", "tolist"):
-        if hasattr(column, method):
-            return list(getattr(column, method)())
-    return list(column)
 
 
 def _check_range(rewards: F64, kept: I64, reward_range: tuple[float, float]) -> None:

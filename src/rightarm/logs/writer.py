@@ -127,15 +127,17 @@ class LogWriter:
         meta: dict[str, Any] | None = None,
         context: Sequence[float] | None = None,
         arm_features: Sequence[Sequence[float]] | None = None,
+        error: float | None = None,
     ) -> None:
         """An arm was chosen with probability ``propensity``, ``among`` these, at ``time`` in seconds since 1970.
 
         ``unit`` is whom the decision was made for, ``group`` a part of all decisions such as "holdout", and ``meta``
-        anything else, as JSON; ``context`` the numbers of the context, ``arm_features`` those of each arm in question.
+        anything else, as JSON; ``context`` the numbers of the context, ``arm_features`` those of each arm in question;
+        ``error`` by how much the propensity may differ from the policy's own probability.
         """
         event = {"event": "decision", "id": id, "arm": arm, "propensity": propensity, "round": round}
         more: dict[str, Any] = {"among": among, "unit": unit, "group": group, "meta": meta, "context": context}
-        more["arm_features"] = arm_features
+        more |= {"arm_features": arm_features, "error": error}
         event |= {"version": version, "time": time} | {name: v for name, v in more.items() if v is not None}
         self.write([event])
 
