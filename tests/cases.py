@@ -10,7 +10,7 @@ import numpy as np
 import naive
 import naive_memory
 import rightarm as ra
-from rightarm.noise import Exponential, Gaussian, Gumbel, Uniform
+from rightarm.noise import Exponential, Gaussian, Gumbel, Shared, Uniform
 
 ROUNDS = 400
 
@@ -77,6 +77,11 @@ def gain_per_decision(gain, reward, probability):  # type: ignore[no-untyped-def
 @ra.policy(noise=Gaussian(), explore=lambda arms: 0.2 / arms)
 def steady_exploring(pulls, mean, z):  # type: ignore[no-untyped-def]
     return mean + z / np.sqrt(pulls)
+
+
+@ra.policy(noise=Shared(Gumbel()), explore=lambda arms: 0.3 / arms)
+def shared_exploring(t, pulls, mean, z):  # type: ignore[no-untyped-def]
+    return mean + z / np.sqrt(pulls + np.log(t))
 
 
 @ra.policy(explore=lambda t, arms, *, c: c / (arms * np.sqrt(t)))
@@ -166,6 +171,9 @@ POLICIES = {
     "gumbel": PolicyCase(ra.BoltzmannGumbel(C=0.5), naive.boltzmann_gumbel(0.5, GAMMA)),
     "gumbel centred": PolicyCase(ra.BoltzmannGumbel(C=1.0, location=-GAMMA), naive.boltzmann_gumbel(1.0, -GAMMA)),
     "ucb": PolicyCase(ra.UCB(C=0.7), naive.ucb(0.7)),
+    "randucb": PolicyCase(ra.RandUCB(C=0.6), naive.perturbed_mean(0.6)),
+    "lints": PolicyCase(ra.LinTS(sigma=0.4), naive.perturbed_mean(0.4)),
+    "perturbed by one gaussian": PolicyCase(ra.PerturbedMean(Shared(Gaussian()), scale=0.5), naive.perturbed_mean(0.5)),
     "cautious": PolicyCase(cautious(C=0.5), lambda t, n, mean, z, means: mean + 0.5 / math.sqrt(n + math.log(t)) * z),
     "thompson": PolicyCase(thompson(sigma=0.6), lambda t, n, mean, z, means: mean + 0.6 / math.sqrt(n + 1) * z),
     "maillard": PolicyCase(maillard(), lambda t, n, mean, z, means: z - n * (max(means) - mean) ** 2 / (2 * 0.5**2)),
@@ -207,6 +215,13 @@ PLAYERS = {
         ra.EpsilonGreedy(ra.decreasing(d=0.8, c=2.0)),
         lambda arms: naive_memory.EpsilonGreedy(arms, naive_memory.decreasing(c=2.0, d=0.8)),
     ),
+    "linmed": PlayerCase(ra.LinMED(), lambda arms: naive_memory.LinMED(arms, 0.5, 0.5)),
+    "linmed, even": PlayerCase(ra.LinMED(sigma=0.3, alpha=0.0), lambda arms: naive_memory.LinMED(arms, 0.3, 0.0)),
+    "squarecb": PlayerCase(ra.SquareCB(12.0), lambda arms: naive_memory.SquareCB(arms, lambda t, arms: 12.0)),
+    "squarecb, increasing": PlayerCase(
+        ra.SquareCB(ra.increasing(c=3.0)),
+        lambda arms: naive_memory.SquareCB(arms, lambda t, arms: 3.0 * math.sqrt(arms * t)),
+    ),
     "explore, then commit": PlayerCase(
         ra.ExploreThenCommit(each=20), lambda arms: naive_memory.ExploreThenCommit(arms, 20)
     ),
@@ -242,6 +257,14 @@ PLAYERS = {
         steady_exploring(),
         lambda arms: naive_memory.Own(
             arms, lambda own, t, i, z: own.mean(i) + z / math.sqrt(own.pulls(i)), lambda own, t, i: 0.2 / own.arms
+        ),
+    ),
+    "shared, exploring": PlayerCase(
+        shared_exploring(),
+        lambda arms: naive_memory.Own(
+            arms,
+            lambda own, t, i, z: own.mean(i) + z / math.sqrt(own.pulls(i) + math.log(t)),
+            lambda own, t, i: 0.3 / own.arms,
         ),
     ),
     "clocked, exploring": PlayerCase(

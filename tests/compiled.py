@@ -15,6 +15,7 @@ from rightarm.problems import Problem
 from rightarm.scores.policy import Policy
 from rightarm.scores.score import EARLY, LATE
 from rightarm.scores.simulated import compiled_policy
+from rightarm.simulation.kernels import gap_variances
 from rightarm.simulation.rewards import compiled_reward
 
 F32 = NDArray[np.float32]
@@ -54,7 +55,11 @@ def scores(
     spread = [] if variances is None else [np.array(variances, dtype=float)]
     inputs = {"pulls": count, "mean": mean, "arms": arms, **({"variance": spread[0]} if spread else {})}
     kept = [part.evaluate(inputs) for part in policy.keep.values()]
-    columns = np.array([*(given[name] for name in policy.columns), *kept, *spread], dtype=float)
+    gaps = [np.empty((mean.size, 1))] if policy.asks_gap_variance else []
+    for out in gaps:
+        gap_variances(count[:, None], mean[:, None], np.array([mean.max()]), np.empty(1), out)
+    table = [*(given[name] for name in policy.columns), *kept, *spread, *(out[:, 0] for out in gaps)]
+    columns = np.array(table, dtype=float)
     columns = columns.reshape(-1, len(pulls))
 
     def line(early: float, late: float, count: F64, mean: F64, columns: F64) -> tuple[F64, F64]:

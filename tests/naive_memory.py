@@ -99,6 +99,43 @@ def decreasing(c: float, d: float) -> Callable[[int, int], float]:
     return lambda n, arms: min(1.0, c * arms / (d * d * n))
 
 
+class SquareCB(Player):
+    """Foster and Rakhlin 2020, Algorithm 1, with predictions in place of losses: b is the best arm,
+    p_a = 1/(K + γ (y_b − y_a)) for all others, p_b = 1 − Σ p_a; arms that are as good as b explore as the others do."""
+
+    def __init__(self, arms: int, gamma: Callable[[int, int], float]) -> None:
+        super().__init__(arms)
+        self.gamma = gamma
+
+    def scores(self, t: int, z: Sequence[float]) -> list[float]:
+        return [self.mean(arm) for arm in range(self.arms)]
+
+    def floors(self, t: int) -> list[float]:
+        means, gamma = self.scores(t, ()), self.gamma(t, self.arms)
+        return [1 / (self.arms + gamma * (max(means) - mean)) for mean in means]
+
+
+class LinMED(Player):
+    """Balagopalan and Jun 2025 without the optimal design, on rows that are unit vectors: V⁻¹ is diagonal, 1/n."""
+
+    def __init__(self, arms: int, sigma: float, alpha: float) -> None:
+        super().__init__(arms)
+        self.sigma, self.alpha = sigma, alpha
+
+    def scores(self, t: int, z: Sequence[float]) -> list[float]:
+        means = [self.mean(arm) for arm in range(self.arms)]
+        leaders = [arm for arm in range(self.arms) if means[arm] == max(means)]
+        unsure = max(1 / self.pulls(arm) for arm in leaders)
+        scores = []
+        for arm, mean in enumerate(means):
+            if arm in leaders:
+                scores.append(math.log(self.alpha + (1 - self.alpha) / self.arms) + z[arm])
+            else:
+                divergence = (max(means) - mean) ** 2 / (2 * self.sigma**2 * (1 / self.pulls(arm) + unsure))
+                scores.append(math.log((1 - self.alpha) / self.arms) - divergence + z[arm])
+        return scores
+
+
 class ExploreThenCommit(Player):
     """Each arm ``each`` times, then one arm, chosen once and for all."""
 

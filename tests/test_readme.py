@@ -92,6 +92,17 @@ def test_answers(folder: Path) -> None:
     assert (names["apart"].better, names["harmful"]) == (True, True)
 
 
+def test_answers_with_contexts(folder: Path) -> None:
+    names = run("docs/contexts-answers.md", 4)
+    assert (names["phones"].better, names["desktops"].better, names["everybody"].better) == (True, False, None)
+    assert (folder / "coefficients.png").stat().st_size > 10_000
+    sure = [row.arm for row in names["coefficients"].rows if row.feature == "age" and row.sure]
+    assert (sure, names["frame"].height) == (["video"], 10)
+    assert sum(row["contribution"] for row in names["explanation"].columns) == pytest.approx(
+        names["explanation"].prediction
+    )
+
+
 def test_logs() -> None:
     names = run("docs/logs.md", 2)
     assert names["ra"].read_log("decisions.jsonl")["reward"].to_list() == [1.0]

@@ -32,6 +32,7 @@ from rightarm.policies.boltzmann import Schedule as Schedule
 from rightarm.policies.boltzmann import schedule as schedule
 from rightarm.policies.robust import catoni_ucb as catoni_ucb
 from rightarm.policies.robust import median_ucb as median_ucb
+from rightarm.policies.thompson import logistic_thompson as logistic_thompson
 from rightarm.scores.policy import Policy as Policy
 from rightarm.scores.policy import PolicyFamily
 from rightarm.scores.policy import policy as policy

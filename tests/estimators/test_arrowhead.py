@@ -92,6 +92,19 @@ def test_without_a_ridge_nothing_is_known_of_a_new_direction() -> None:
     assert model.read(np.array([1.0, 1e-3]), np.zeros((0, 2)))[0].tolist() == [0.0, 0.0]
 
 
+def test_without_a_ridge_collinear_columns_are_as_one() -> None:
+    """An intercept beside all levels of a category: predictions are those of the levels alone."""
+    random, model, alone = np.random.default_rng(8), Model(1, 3, 0, 0.0, 0.0), Model(1, 2, 0, 0.0, 0.0)
+    for _ in range(2_000):
+        level, reward = np.eye(2)[random.integers(2)], float(random.normal())
+        model.take(0, np.append(1.0, level), reward)
+        alone.take(0, level, reward)
+    for level in np.eye(2):
+        both = [one.read(row, np.zeros((0, 1))) for one, row in ((model, np.append(1.0, level)), (alone, level))]
+        assert both[0][0][0] == pytest.approx(both[1][0][0], rel=1e-9)
+        assert both[0][1][0] == pytest.approx(both[1][1][0], rel=1e-9)
+
+
 def test_of_a_row_of_zeros_everything_is_known() -> None:
     pulls, mean = Model(1, 2, 0, 1.0, 1.0).read(np.zeros(2), np.zeros((0, 1)))
     assert (pulls[0], mean[0]) == (arrowhead.MOST, 0.0)

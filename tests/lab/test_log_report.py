@@ -55,6 +55,23 @@ def test_the_log_says_how_its_bandit_was_set_up(tmp_path: Path) -> None:
     assert f"{signed(found.low, 3)} to {signed(found.high, 3)}" in page.words
 
 
+@pytest.mark.parametrize("log_context", [True, False])
+def test_arms_that_were_chosen_by_contexts(log_context: bool, tmp_path: Path) -> None:
+    """No arm is called the best, and differences are those of the bandit, which weighs decisions by propensities."""
+    random, path = np.random.default_rng(1), tmp_path / "week.jsonl"
+    policy = ra.BoltzmannGumbel(C=0.1, estimator=ra.Linear(["x"]))
+    with ra.Bandit(["a", "b", "c"], policy, seed=3, log=path, reward_range=(0, 1), log_context=log_context) as bandit:
+        for t in range(300):
+            x = random.normal()
+            decision = bandit.ask(context=[x], among=["a", "c"] if t < 50 else None)
+            bandit.tell(decision, float(random.random() < 0.5 + 0.4 * np.tanh(x if decision.arm == "a" else -x)))
+        page, found = page_of(path, tmp_path), bandit.difference("b", "a")
+    assert "The best arm: that depends on the context" in page.words
+    assert "Mean reward of each arm where it was chosen" in page.words
+    assert "This bandit decides by contexts" in page.words
+    assert f"{signed(found.low, 3)} to {signed(found.high, 3)}" in page.words
+
+
 def page_of(log: Any, folder: Path, **options: Any) -> Page:
     return Page(ra.log_report(log, folder / "page.html", **options).read_text())
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import rightarm as ra
 from bandits import CATONI, column, told
 from rightarm import inference
 
@@ -78,3 +79,18 @@ def test_the_text_shows_policy_arms_and_counts() -> None:
     assert green.split()[:3] == ["green", "1", "0.25"]
     assert green.endswith("retired")
     assert "retired" not in red
+
+
+def test_contexts_are_no_comparison_of_arms() -> None:
+    """The means of arms that were shown in different contexts are called what they are, in text, HTML and picture."""
+    bandit = ra.Bandit(["a", "b"], ra.UCB(C=0.5, estimator=ra.Linear(1)), seed=1, reward_range=(0, 1))
+    for x in range(20):
+        bandit.tell(bandit.ask(context=[x]), x / 20)
+    said = "Estimates and intervals are of the decisions where an arm was chosen."
+    for shown in (str(bandit).replace("\n", " "), bandit._repr_html_()):
+        assert said in shown
+        assert "difference(arm, other, where=...) does" in shown
+    means, shares = bandit.plot().axes
+    assert means.get_xlabel().startswith("mean reward where it was chosen (compares no arms)")
+    assert [label for _, label in zip(*shares.get_legend_handles_labels(), strict=True)] == ["share of pulls"]
+    assert said not in str(told({"a": many(1, 5), "b": many(2, 5)}))

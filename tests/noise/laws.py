@@ -92,6 +92,7 @@ class StudentT(Law):
 
 
 THEIRS: dict[Law, Any] = {
+    ra.noise.HalfGaussian(): stats.halfnorm,
     Logistic(): stats.logistic,
     Cauchy(): stats.cauchy,
     Laplace(): stats.laplace,

@@ -16,6 +16,10 @@ KNOWN: dict[str, tuple[ra.Policy, dict[str, list[float]]]] = {
     "softmax": (ra.Boltzmann(ra.inverse_log(0.5)), {}),
     "glie": (ra.Boltzmann(ra.glie()), {}),
     "greedy with ties": (ra.EpsilonGreedy(0.2), {}),
+    "squarecb with ties": (ra.SquareCB(ra.increasing(c=2.0)), {}),
+    "randucb": (ra.RandUCB(C=0.5), {}),
+    "linmed with ties": (ra.LinMED(), {}),
+    "lints": (ra.LinTS(sigma=0.5), {}),
     "ucb": (ra.UCB(C=0.5), {}),
     "maillard": (ra.Maillard(), {}),
     "kl-ms": (ra.KLMS(), {}),
@@ -63,6 +67,27 @@ def test_formulas_of_the_papers() -> None:
     np.testing.assert_allclose(ra.KLMS().probabilities(ROUND, PULLS, MEANS), expected, rtol=1e-10)
 
 
+def inverse_gaps(means: list[float], gamma: float) -> Any:
+    """Foster and Rakhlin's weights, averaged over which of the arms with the best mean is called the best."""
+    best = [arm for arm, mean in enumerate(means) if mean == max(means)]
+    weights = np.zeros((len(best), len(means)))
+    for row, chosen in zip(weights, best, strict=True):
+        row[:] = [1 / (len(means) + gamma * (max(means) - mean)) for mean in means]
+        row[chosen] = 1 - sum(row[arm] for arm in range(len(means)) if arm != chosen)
+    return weights.mean(axis=0)
+
+
+@pytest.mark.parametrize("means", [MEANS, [0.5], [0.5, 0.5], [0.5] * 7, [-3.0, 1e6, 1e6, 0.25], [0.0, 1e-12, 1e200]])
+@pytest.mark.parametrize("gamma", [0.0, 1e-9, 7.5, 1e12])
+def test_inverse_gap_weighting(means: list[float], gamma: float) -> None:
+    pulls = [3] * len(means)
+    found = ra.SquareCB(gamma).probabilities(sum(pulls) + 1, pulls, means)
+    np.testing.assert_allclose(found, inverse_gaps(means, gamma), rtol=1e-12)
+    growing = ra.SquareCB(ra.increasing(c=0.5)).probabilities(sum(pulls) + 1, pulls, means)
+    now = 0.5 * math.sqrt(len(means) * (sum(pulls) + 1))
+    np.testing.assert_allclose(growing, inverse_gaps(means, now), rtol=1e-12)
+
+
 def test_large_gains_do_not_overflow() -> None:
     gains = {"gain": [1e9, 1e9 - 40.0, 0.0]}
     p = ra.EXP3(gamma=0.3).probabilities(10, [3, 3, 3], [0.5] * 3, gains)
@@ -88,13 +113,30 @@ def drawn(name: str, random: np.random.Generator, size: int) -> Any:
         return random.beta(1 + FAR_PULLS * FAR_MEANS, 1 + FAR_PULLS * (1 - FAR_MEANS), shape)
     if name == "gaussian":
         return FAR_MEANS + 0.5 / np.sqrt(FAR_PULLS + 1) * random.standard_normal(shape)
+    if name == "randucb":
+        return FAR_MEANS + scale * np.abs(random.standard_normal((size, 1)))
+    if name == "lints":
+        return FAR_MEANS + scale * random.standard_normal(shape)
+    if name == "linmed with ties":  # none here: the last arm is the best
+        unsure = 1 / FAR_PULLS + 1 / FAR_PULLS[-1]
+        weights = np.array([0.125, 0.125, 0.125, 0.625]) * np.exp(-((0.51 - FAR_MEANS) ** 2) / (0.5 * unsure))
+        return np.log(weights) + random.gumbel(size=shape)
+    if name == "squarecb with ties":
+        gamma = 2.0 * math.sqrt(4 * (10**9 + 1_032))
+        others = np.cumsum(1 / (4 + gamma * (0.51 - FAR_MEANS[:3])))
+        chosen = np.searchsorted(others, random.random(size), side="right")
+        return np.eye(4)[chosen]
     if name == "bge":
         return FAR_MEANS + scale * (np.euler_gamma + random.gumbel(size=shape))
     z = random.standard_exponential(shape) if name == "exponential noise" else random.uniform(-1, 1, shape)
     return FAR_MEANS + scale * z
 
 
-@pytest.mark.parametrize("name", ["bge", "gaussian", "beta", "exponential noise", "uniform noise"])
+SEVERAL = ["bge", "gaussian", "beta", "exponential noise", "uniform noise"]
+SEVERAL += ["randucb", "lints", "linmed with ties", "squarecb with ties"]
+
+
+@pytest.mark.parametrize("name", SEVERAL)
 def test_ten_million_draws(name: str) -> None:
     blocks, size = 50, 200_000
     stated = KNOWN[name][0].probabilities(10**9 + 1_032, FAR_PULLS, FAR_MEANS)

@@ -16,7 +16,7 @@ import rightarm as ra
 from cases import PLAYERS, POLICIES, PROBLEMS, ROUNDS, PlayerCase, PolicyCase, ProblemCase
 from compiled import draws
 from naive import F64, I64
-from rightarm.noise import Gaussian, Law
+from rightarm.noise import Gaussian, Law, Shared
 from rightarm.simulation.engine import Run, Start
 
 SEED = 1729
@@ -49,8 +49,10 @@ def policy_noise(law: Law | None, replication: int, rounds: int, arms: int, more
     if law is None:
         return [[math.nan] * arms] * rounds
     words = np.array(stream(replication, 0, rounds * (arms + more)), np.uint32)
-    noise: list[list[float]] = draws(law, words).astype(float).reshape(rounds, -1)[:, :arms].tolist()
-    return noise
+    noise = draws(law.drawn, words).astype(float).reshape(rounds, -1)[:, :arms]
+    if isinstance(law, Shared):  # all arms have the draw of the first
+        noise[:] = noise[:, :1]
+    return list(noise.tolist())
 
 
 def policy_shares(policy: ra.Policy, replication: int, rounds: int, arms: int) -> list[float]:

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any, NoReturn, Union
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rightarm.formula import check_count
 from rightarm.types import F64, I64
@@ -25,6 +26,7 @@ RESERVED = ("other", "missing")  # columns that every category may have besides 
 Level = str | int | bool
 NUMBERS, LEVELS = (float, int, bool), (str, int, bool)  # kinds of values that need no second look
 Place = Union["Number", "Category", "Hashed"]
+Mask = NDArray[np.bool_]
 
 
 def check_value(name: str, value: Any, may_be: str = "") -> float:
@@ -68,6 +70,24 @@ class Number:
         if self.indicator >= 0:
             x[self.indicator] = 0.0
 
+    def select(self, rows: F64, wanted: Any) -> Mask:
+        """Which encoded contexts have this value, or one from the lower end to the upper end of a pair, both included.
+
+        An end of None is none at all. None alone is a missing value, which no pair has.
+        """
+        missing: Mask = rows[:, self.indicator] != 0 if self.indicator >= 0 else np.zeros(len(rows), dtype=bool)
+        if wanted is None:
+            return missing
+        if not isinstance(wanted, tuple | list):
+            return np.asarray(~missing & (rows[:, self.first] == check_value(f"where[{self.name!r}]", wanted)))
+        if len(wanted) != 2:
+            raise ValueError(f"where[{self.name!r}] must be a number or a pair of two, got {wanted!r:.80}")
+        ends = [None if end is None else check_value(f"where[{self.name!r}]", end) for end in wanted]
+        low, high = -math.inf if ends[0] is None else ends[0], math.inf if ends[1] is None else ends[1]
+        if low > high:
+            raise ValueError(f"where[{self.name!r}] must have the lower end first, got {wanted!r}")
+        return np.asarray(~missing & (rows[:, self.first] >= low) & (rows[:, self.first] <= high))
+
 
 class Category:
     """One of several declared levels, a column each; a column for all others, and one that says that it is missing."""
@@ -88,6 +108,21 @@ class Category:
         if self.indicator >= 0:
             x[self.indicator] = 0.0
 
+    def select(self, rows: F64, wanted: Any) -> Mask:
+        """Which encoded contexts have this level, or one of several; "other", and "missing" or None, are some too."""
+        levels = list(wanted) if isinstance(wanted, list | tuple | set | frozenset) else [wanted]
+        return np.asarray(rows[:, [self._column(level) for level in levels]].any(axis=1))
+
+    def _column(self, level: Any) -> int:
+        columns: dict[Any, int] = {**self.columns, (str, "other"): self.other}
+        if not self.required:
+            columns |= {(str, "missing"): self.indicator, (type(None), None): self.indicator}
+        plain = level if level is None else check_level(f"where[{self.name!r}]", level)
+        if (type(plain), plain) not in columns:
+            known = ", ".join(repr(one) for _, one in columns)
+            raise ValueError(f"where[{self.name!r}] must be some of {known}, got {level!r:.80}")
+        return columns[type(plain), plain]
+
 
 class Hashed:
     """Texts out of an open-ended set: each adds 1 or −1 to one of several columns, both given by its hash."""
@@ -107,6 +142,10 @@ class Hashed:
                 raise TypeError(f"{self.name} must be a text or a list of texts, got {text!r:.80} in the list")
             bucket, sign = hashed_text(text, self.buckets)
             x[self.first + bucket] += sign
+
+    def select(self, rows: F64, wanted: Any) -> Mask:
+        """Nothing: several texts share a column, so nobody can tell which of them a context had."""
+        raise ValueError(f"where must not have {self.name!r}: of a hashed feature the texts are not known any more")
 
 
 def hashed_text(text: str, buckets: int) -> tuple[int, float]:
@@ -298,6 +337,27 @@ class Features:
             except (TypeError, ValueError) as error:
                 raise type(error)(f"row {i + 1}: {error}") from None
         return encoded
+
+    def select(self, rows: F64, where: Mapping[str, Any]) -> Mask:
+        """Which of some encoded contexts, a row each, are in a segment.
+
+        ``where`` maps categories to a level or a list of levels ("other" and "missing" are some too), and numbers to
+        a value or a pair of ends, both included; None as an end is none, and None alone a missing value.
+
+        >>> features = Features(numbers=["hour"], categories={"device": ["phone", "desktop"]}, required=True)
+        >>> rows = features.encode_many({"hour": [21, 8, 9], "device": ["phone", "phone", "watch"]})
+        >>> features.select(rows, {"device": ["phone", "other"], "hour": (9, None)}).tolist()
+        [True, False, True]
+        """
+        chosen = np.ones(len(rows), dtype=bool)
+        if not isinstance(where, Mapping):
+            raise TypeError(f"where must be a mapping from features to values, got {where!r:.80}")
+        for name, wanted in where.items():
+            place = self._places.get(name)
+            if place is None:
+                raise ValueError(f"where must have features only, which are {self._listed()}, got {name!r}")
+            chosen &= place.select(rows, wanted)
+        return chosen
 
     def plain(self) -> dict[str, Any]:
         """The same as lists, texts and numbers, for JSON; `accept` takes it back."""

@@ -29,7 +29,7 @@ import numpy as np
 
 from rightarm.estimators.statistics import ROUNDING
 from rightarm.formula.compile import fma, jit, uncounted
-from rightarm.types import F64
+from rightarm.types import F64, I64
 
 BLOCK = 64  # arms that are looked at together: their rows stay in the first-level cache
 VECTOR = 8  # arms side by side in the widest registers
@@ -148,19 +148,88 @@ def solve(rest: F64, inverse: F64, tiny: F64, v: F64, w: F64) -> None:
 
 
 @jit
-def take(row: F64, arm: int, private: int, factor: F64, common: F64) -> float:
-    """Learn a row of an arm, whose last entry is the reward; ``row`` is used up. Returns the residual's square.
+def vectors(private: F64, shared: F64, factor: F64, common: F64, members: I64, own: F64, joint: F64) -> None:
+    """v = R⁻ᵀ row of some arms, whose products are the covariances of predictions: v_i · v_j = row_iᵀ A⁻¹ row_j.
 
-    Where there is no ridge, a column that the others explain but for rounding stays without data.
+    The private parts of two arms have nothing in common: ``own`` gets the length of an arm's. ``joint`` gets the shared
+    part, a row for each of ``members``. ``private`` and ``shared`` are as in `read`.
     """
+    P, S = private.size, shared.shape[0]
+    v = np.empty(P + S)
+    for n in range(members.size):
+        for j in range(P):
+            v[j] = private[j]
+        for s in range(S):
+            v[P + s] = shared[s, members[n]]
+        half_solved(v, members[n], P, factor, common)
+        square = 0.0
+        for j in range(P):
+            square += v[j] * v[j]
+        own[n] = math.sqrt(square)
+        for s in range(S):
+            joint[n, s] = v[P + s]
+
+
+@jit
+def half_solved(row: F64, arm: int, private: int, factor: F64, common: F64) -> None:
+    """R⁻ᵀ row of an arm, in place."""
+    shared, place = common.shape[0], 0
+    for j in range(private):
+        row[j] *= factor[place, arm]
+        width = private - j + shared
+        for i in range(1, width):
+            row[j + i] = fma(-factor[place + 1 + i, arm], row[j], row[j + i])
+        place += width + 2
+    for j in range(private, private + shared):
+        row[j] *= common[j - private, 0]
+        for i in range(j + 1, private + shared):
+            row[i] = fma(-common[j - private, 1 + i - private], row[j], row[i])
+
+
+@jit
+def predicted(row: F64, arm: int, private: int, factor: F64, common: F64) -> tuple[float, float]:
+    """row · θ̂ and rowᵀ A⁻¹ row of an arm."""
+    v, shared, place, mean, variance = row.copy(), common.shape[0], 0, 0.0, 0.0
+    half_solved(v, arm, private, factor, common)
+    for j in range(v.size):
+        variance += v[j] * v[j]
+    for j in range(private):
+        place += private - j + shared + 2
+        mean += v[j] * factor[place - 1, arm]
+    for j in range(shared):
+        mean += v[private + j] * common[j, shared + 1]
+    return mean, variance
+
+
+@jit
+def gap_variances(mean: F64, own: F64, joint: F64) -> F64:
+    """How uncertain the gap of each arm to the best mean is, of what `vectors` gives: |v_i − v_best|².
+
+    Of several arms with the best mean, the gap is that to the one of which the least is known.
+    """
+    best, found = mean.max(), np.zeros(mean.size)
+    for b in range(mean.size):
+        if mean[b] == best:
+            for i in range(mean.size):
+                square = own[i] * own[i] + own[b] * own[b]
+                for j in range(joint.shape[1]):
+                    square += (joint[i, j] - joint[b, j]) ** 2
+                found[i] = max(found[i], square if mean[i] < best else 0.0)
+    return found
+
+
+@jit
+def take(row: F64, arm: int, private: int, factor: F64, common: F64) -> float:
+    """Learn a row of an arm, whose last entry is the reward; ``row`` is used up. Returns the residual's square."""
     shared, place, tiny = common.shape[0], 0, 0.0
-    for j in range(private + shared):
+    for j in range(row.size - 1):
         tiny = max(tiny, SINGULAR * abs(row[j]))
     for j in range(private):
-        width, diagonal = private - j + shared, factor[place + 1, arm]
-        if abs(row[j]) > (0.0 if diagonal > 0.0 else tiny):
+        width = private - j + shared
+        if row[j] != 0.0:
+            diagonal = factor[place + 1, arm]
             norm = math.sqrt(diagonal * diagonal + row[j] * row[j])
-            if norm > 0.0:
+            if diagonal > 0.0 or norm > tiny:  # without a ridge, what is left of collinear columns is rounding
                 c, s = diagonal / norm, row[j] / norm
                 factor[place, arm], factor[place + 1, arm] = 1.0 / norm, norm
                 for i in range(1, width + 1):
@@ -169,11 +238,11 @@ def take(row: F64, arm: int, private: int, factor: F64, common: F64) -> float:
                     row[j + i] = c * new - s * before
         place += width + 2
     for j in range(shared):
-        new, diagonal = row[private + j], common[j, 1 + j]
-        if abs(new) > (0.0 if diagonal > 0.0 else tiny):
-            norm = math.sqrt(diagonal * diagonal + new * new)
-            if norm > 0.0:
-                c, s = diagonal / norm, new / norm
+        new = row[private + j]
+        if new != 0.0:
+            norm = math.sqrt(common[j, 1 + j] * common[j, 1 + j] + new * new)
+            if common[j, 1 + j] > 0.0 or norm > tiny:
+                c, s = common[j, 1 + j] / norm, new / norm
                 common[j, 0], common[j, 1 + j] = 1.0 / norm, norm
                 for i in range(j + 1, shared + 1):
                     before, new = common[j, 1 + i], row[private + i]
@@ -250,25 +319,17 @@ def correct(
     A stays what it is and b gains change · row, so u gains change · v; Σ residual² is Σ reward² − u · u.
     """
     shared, place, grown, change = common.shape[0], 0, 0.0, weight * (after - before)
-    work = np.empty(row.size)
-    for j in range(row.size):
-        work[j] = row[j]
+    v = row.copy()
+    half_solved(v, arm, private, factor, common)
     for j in range(private):
-        width = private - j + shared
-        v = work[j] * factor[place, arm]
-        for i in range(1, width):
-            work[j + i] = fma(-factor[place + 1 + i, arm], v, work[j + i])
-        u = factor[place + 1 + width, arm]
-        factor[place + 1 + width, arm] = u + change * v
-        grown += change * v * (2.0 * u + change * v)
-        place += width + 2
+        place += private - j + shared + 2
+        u, gained = factor[place - 1, arm], change * v[j]
+        factor[place - 1, arm] = u + gained
+        grown += gained * (2.0 * u + gained)
     for j in range(shared):
-        v = work[private + j] * common[j, 0]
-        for i in range(j + 1, shared):
-            work[private + i] = fma(-common[j, 1 + i], v, work[private + i])
-        u = common[j, shared + 1]
-        common[j, shared + 1] = u + change * v
-        grown += change * v * (2.0 * u + change * v)
+        u, gained = common[j, shared + 1], change * v[private + j]
+        common[j, shared + 1] = u + gained
+        grown += gained * (2.0 * u + gained)
     pool = 0 if shared else arm
     rounding = ROUNDING * factor[RESIDUALS, pool]  # rather too much than too little, as with plain means
     left = factor[RESIDUALS, pool] + weight * (after - before) * (after + before) - grown
@@ -297,3 +358,12 @@ def dense(factor: F64, common: F64, private: int, arm: int) -> tuple[F64, F64]:
         place += width + 2
     R[private:, private:], u[private:] = common[:, 1 : shared + 1], common[:, shared + 1]
     return R, u
+
+
+def solution(R: F64, u: F64) -> F64:
+    """θ̂ = R⁻¹ u; 0 for a column about which nothing is known besides the others, where there is no ridge."""
+    theta, sizes = np.zeros(u.size), np.linalg.norm(R, axis=0)
+    for j in reversed(range(u.size)):
+        if abs(R[j, j]) > SINGULAR * sizes[j]:
+            theta[j] = (u[j] - R[j, j + 1 :] @ theta[j + 1 :]) / R[j, j]
+    return theta

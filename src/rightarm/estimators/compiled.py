@@ -32,7 +32,7 @@ from rightarm.formula.compile import function, jit, pointer, uncounted
 from rightarm.types import F64, I64
 
 # Rows of a live bandit's table: what formulas see of each arm, pulls, mean and variance; then the policy's columns.
-PULLS, MEAN, VARIANCE, MEMORY = 0, 1, 2, 3
+PULLS, MEAN, VARIANCE, GAP_VARIANCE, MEMORY = 0, 1, 2, 3, 4
 
 LEARN = (
     "void(int64[::1], float64[::1], float64, float64[::1], float64[:,:,::1], float64[:,::1], float64[:,::1],"

@@ -70,6 +70,8 @@ class Estimator:
     estimate: ClassVar[Callable[..., float] | Kernel | None] = None
     asks_context: ClassVar[bool] = False
     """Whether what it makes of an arm's rewards depends on a context."""
+    rewards: ClassVar[tuple[float, float] | None] = None
+    """The smallest and the largest reward that it can learn; `mean` then is not in their unit."""
 
     discount: float | None = field(default=None, kw_only=True)
     window: int | None = field(default=None, kw_only=True)

@@ -16,7 +16,7 @@ from rightarm.estimators.arrowhead import learn as arrowhead_learn
 from rightarm.estimators.estimator import BETWEEN, Estimator
 from rightarm.estimators.statistics import count_reward
 from rightarm.formula import Rule, check_number
-from rightarm.formula.compile import jit
+from rightarm.formula.compile import Kernel, jit
 from rightarm.formula.identity import identity
 from rightarm.types import F64, I64
 
@@ -66,6 +66,8 @@ class Linear(Estimator):
     intercept: bool = True
 
     asks_context = True
+    sums = True
+    """Whether what it learns adds up, so that a reward can be replaced, and simulations know it."""
 
     def __post_init__(self) -> None:
         made: dict[str, Any] = {"features": Features.accept("features", self.features)}
@@ -169,13 +171,23 @@ class Linear(Estimator):
             name: value.plain() if isinstance(value, Features) else list(value) if isinstance(value, tuple) else value
             for name, value in self._given().items()
         }
-        code = identity(arrowhead.read, arrowhead.take, make_rows, take, standardised)
-        return {"estimator": f"{type(self).__module__}:{type(self).__qualname__}", "code": code, "parameters": given}
+        address, code = f"{type(self).__module__}:{type(self).__qualname__}", identity(*self.code)
+        return {"estimator": address, "code": code, "parameters": given}
+
+    @property
+    def update(self) -> Kernel:
+        """Compiled: learn and count the reward of a row."""
+        return learn_counted
+
+    @property
+    def code(self) -> tuple[Any, ...]:
+        """The functions that determine what it makes of rewards."""
+        return arrowhead.read, arrowhead.take, make_rows, take, standardised
 
     def _text(self, write: Callable[[Any], str]) -> str:
         given = {name: _short(value, write is repr) for name, value in self._given().items()}
         parts = [given.pop("features"), *(f"{name}={text}" for name, text in given.items())]
-        return f"Linear({', '.join(parts)})"
+        return f"{type(self).__name__}({', '.join(parts)})"
 
 
 def _short(value: Any, whole: bool) -> str:

@@ -48,19 +48,23 @@ def from_specification(specification: Mapping[str, Any], find: Callable[[str], A
         return _law(specification, find)
     if "estimator" in specification:
         return _estimator(specification, find)
-    found = family_of(specification, find)
-    values = {
-        name: from_specification(value, find) if isinstance(value, Mapping) else value
-        for name, value in specification["parameters"].items()
-    }
+    found, values = family_of(specification, find), _values(specification["parameters"], find)
     return found(**values) if isinstance(found, Family) else found  # a plain function of t is a schedule as it stands
+
+
+def _values(parameters: Mapping[str, Any], find: Callable[[str], Any]) -> dict[str, Any]:
+    """The values of parameters, of which some are described themselves."""
+    return {
+        name: from_specification(value, find) if isinstance(value, Mapping) else value
+        for name, value in parameters.items()
+    }
 
 
 def _law(specification: Mapping[str, Any], find: Callable[[str], Any]) -> Any:
     law = find(specification["law"])
     if not isinstance(law, type) or not hasattr(law, "quantile"):
         raise ValueError(f"{specification['law']} is not a law of noise")
-    made = law(**specification.get("parameters", {}))
+    made = law(**_values(specification.get("parameters", {}), find))
     if not _same_law(made, specification):
         raise ValueError(f"the law of noise {specification['law']} has changed since this was saved")
     return made
@@ -120,7 +124,8 @@ def _same_value(formula: Formula, name: str, value: Any, wanted: Any) -> bool:
 
 def _same_law(law: Any, specification: Mapping[str, Any]) -> bool:
     """Whether a law of noise is the one described; 0.1.0 described it by its address alone."""
-    if not hasattr(law, "quantile") or law.values != specification.get("parameters", {}):
+    wanted = without_addresses(specification.get("parameters", {}))
+    if not hasattr(law, "quantile") or without_addresses(law.specification().get("parameters", {})) != wanted:
         return False
     code = specification.get("code")
     return bool(type(law).__name__ == _name(specification["law"]) if code is None else code == identity(type(law)))

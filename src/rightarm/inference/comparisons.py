@@ -32,6 +32,10 @@ class Difference:
     """``bounded`` or ``sub-Gaussian``, which hold for any number of rewards, or ``asymptotic``."""
     lacking: str = ""
     """Why there is no interval, if there is none."""
+    where: str = ""
+    """The segment that it is about; empty if it is about all decisions."""
+    decisions: int | None = None
+    """How many decisions it rests on, where that is not the number of both arms' rewards."""
 
     @property
     def better(self) -> bool | None:
@@ -41,13 +45,14 @@ class Difference:
     def __str__(self) -> str:
         if self.lacking:
             return f"cannot tell yet: {self.lacking}"
-        sure = _sure(self.confidence, self.kind)
+        sure, where = _sure(self.confidence, self.kind), f" where {self.where}" if self.where else ""
         if self.better is None:
-            known = f"{self.arm} − {self.other} is between {number(self.low)} and {number(self.high)} ({sure})"
-            return f"cannot tell yet: {known}; {number(self.estimate)} by the means so far"
+            known = f"{self.arm} − {self.other}{where} is between {number(self.low)} and {number(self.high)} ({sure})"
+            means = "means" if self.decisions is None else "weighted means"
+            return f"cannot tell yet: {known}; {number(self.estimate)} by the {means} so far"
         ends = (self.low, self.high) if self.better else (-self.high, -self.low)
         word = "better" if self.better else "worse"
-        return f"{self.arm} is {word} than {self.other}: by {number(ends[0])} to {number(ends[1])} ({sure})"
+        return f"{self.arm} is {word} than {self.other}{where}: by {number(ends[0])} to {number(ends[1])} ({sure})"
 
 
 @dataclass(frozen=True)

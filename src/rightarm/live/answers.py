@@ -6,13 +6,16 @@ All of it is made from every reward that was ever learned, also where the policy
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
+from typing import Any
 
 import numpy as np
 
 from rightarm import inference
 from rightarm.inference import Best, Difference, Means
+from rightarm.live import segments
 from rightarm.live.fold import State
+from rightarm.logs.writer import LogWriter
 
 
 def limits(state: State) -> tuple[float, float] | None:
@@ -27,11 +30,22 @@ def means(state: State, confidence: float = 0.95) -> Means:
     return inference.means(counts, centres, spreads, limits(state), confidence)
 
 
-def difference(state: State, arm: Hashable, other: Hashable, confidence: float) -> Difference:
-    """The difference of two arms' means."""
+def difference(
+    state: State,
+    log: LogWriter | None,
+    arm: Hashable,
+    other: Hashable,
+    where: Mapping[str, Any] | None,
+    confidence: float,
+) -> Difference:
+    """The difference of two arms' means; where the policy decides by contexts, of the same people."""
     both = [state.arm_number("arm", arm), state.arm_number("other", other)]
     if both[0] == both[1]:
         raise ValueError(f"other must be another arm than {arm!r}, got {other!r}")
+    if state.known.estimator.asks_context:
+        return segments.difference(state, log, arm, other, where, confidence, limits(state))
+    if where is not None:
+        raise TypeError(f"where must be left out: {state.known.policy!r} does not look at contexts, got {where!r:.80}")
     counts, centres, spreads = (column[both] for column in state.lifetime())
     names = arm, other
     return inference.difference(counts, centres, spreads, limits(state), confidence, names=names)
@@ -55,6 +69,11 @@ def harmful(state: State, budget: float) -> list[Hashable]:
 
 def best(state: State, confidence: float, tolerance: float) -> Best:
     """Which of the active arms can be the best, and what choosing one for good can cost."""
+    if state.known.estimator.asks_context:
+        raise ValueError(
+            f"which arm is the best depends on the context that {state.known.policy!r} decides by: "
+            "difference(arm, other, where=...) compares two arms in a segment"
+        )
     active = np.flatnonzero(state.active)
     if not active.size:
         raise ValueError("every arm is retired; restore or add one")

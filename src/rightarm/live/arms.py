@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rightarm.estimators.compiled import MEAN, MEMORY, PULLS, VARIANCE, live_estimator
+from rightarm.estimators.compiled import GAP_VARIANCE, MEAN, MEMORY, PULLS, VARIANCE, live_estimator
 from rightarm.estimators.estimator import NEGLIGIBLE
 from rightarm.estimators.statistics import COUNT, LOST, OWN, SPREAD, SUM, correct_reward, count_reward
 from rightarm.formula import check_count, check_number
 from rightarm.propensity import score_law
+from rightarm.scores.inputs import gap_variances
 from rightarm.scores.live import live_policy
 from rightarm.scores.policy import Policy
 from rightarm.scores.rewards import LARGEST
@@ -45,6 +46,8 @@ class Law(NamedTuple):
     heights: F64
     settled: bool
     """Whether it lasts until something is learned; not so while an arm has no reward yet."""
+    error: float = 0.0
+    """By how much the policy's own probabilities may differ, where they are estimated."""
 
 
 class Arms:
@@ -69,7 +72,7 @@ class Arms:
         self.chances = score_law(policy.stated_law[0]).keeping()
         self.fading = self.estimator.discount or 1.0  # the factor by which all count less after a reward
         self.keeps_rewards = self.estimator.longest > 0  # one by one, while they count
-        self.remembers = bool(policy.columns)
+        self.remembers, self.unsure = bool(policy.columns), policy.asks_gap_variance
         self.count = self.told = 0
         self.total = 0.0  # rewards that count, all arms together
         self.table: F64 = np.zeros((MEMORY + len(policy.columns), 0))  # what formulas see
@@ -274,10 +277,13 @@ class Arms:
 
     # Deciding.
 
-    def look(self, seen: Any) -> None:
+    def look(self, members: I64, seen: Any) -> None:
         """Have the table show what formulas see of the arms now."""
         if self.estimator.weighs:
             self._weigh()
+        if self.unsure:
+            pulls, means = self.table[PULLS, members], self.table[MEAN, members]
+            self.table[GAP_VARIANCE, members] = gap_variances(pulls, means)
 
     def law(self, members: I64, waiting: I64, floor: float = 0.0, seen: Any = None) -> Law:
         """The exact probability of each of some arms, ``floor`` at least.
@@ -289,23 +295,36 @@ class Arms:
         if count != self._scratch[0].size:
             self._scratch = np.empty(count), np.empty(count), np.empty(count)
         first, second, explored = self._scratch
-        self.look(seen)
-        chance, heights = np.empty(count), np.empty(count)
+        self.look(members, seen)
+        chance, heights, error = np.empty(count), np.empty(count), 0.0
         free = self.live.law(self.total + 1, self.table, members, self.live.numbers, first, second, explored)
         if free:
-            found = self.chances(first, second, chance)
+            found, error = self.find(members, seen, first, second, chance)
             if found <= 0:
                 self._complain(found, first, second)
         else:
             rest = share_untried(self.table[PULLS], members, waiting, chance)
             if rest:
                 known = self.table[PULLS, members] >= FORGOTTEN
-                chance[known] = rest * self.law(members[known], waiting, seen=seen).chance
+                law = self.law(members[known], waiting, seen=seen)
+                chance[known], error = rest * law.chance, law.error
             explored = np.zeros(count)
         if not self._mix(chance, explored, floor, heights):
-            found = f"{chance.tolist()}, explored {explored.tolist()}"
-            raise ValueError(f"{self.policy!r}: what it chooses or explores by are not probabilities: {found}")
-        return Law(members, chance, heights, free)
+            these = f"{chance.tolist()}, explored {explored.tolist()}"
+            raise ValueError(f"{self.policy!r}: what it chooses or explores by are not probabilities: {these}")
+        return Law(members, chance, heights, free, error)
+
+    def find(self, members: I64, seen: Any, first: F64, second: F64, chance: F64) -> tuple[int, float]:
+        """Find the chances of some arms from the law of their scores; what is wrong, and how far off they may be."""
+        return self.chances(first, second, chance), 0.0
+
+    def scores(self, members: I64) -> tuple[F64, F64] | None:
+        """The location and the scale of some arms' scores, by what the table shows after `law`; None without such."""
+        if self.policy.stated_law[1] is not self.policy:
+            return None
+        first, second, explored = (np.empty(members.size) for _ in range(3))
+        free = self.live.law(self.total + 1, self.table, members, self.live.numbers, first, second, explored)
+        return (first, second) if free else None
 
     def _complain(self, found: int, first: F64, second: F64) -> None:
         try:

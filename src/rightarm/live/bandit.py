@@ -17,12 +17,14 @@ from numpy.typing import NDArray
 from rightarm.extras import polars_for
 from rightarm.files import write_whole
 from rightarm.formula import check_count
-from rightarm.inference import Best, Difference
-from rightarm.live import answers, recovery, summary
+from rightarm.inference import Best, Coefficients, Difference
+from rightarm.live import answers, explanations, recovery, summary
+from rightarm.live import coefficients as linear
 from rightarm.live import state as saved
 from rightarm.live.actions import Actions
 from rightarm.live.contextual import Seen
 from rightarm.live.draws import Draws
+from rightarm.live.explanations import Explanation
 from rightarm.live.fold import State
 from rightarm.live.folder import Folder
 from rightarm.live.ledger import A, Decision, Unit, check_unit
@@ -55,7 +57,8 @@ class Bandit(Generic[A]):
       ``several`` rewards of one decision come, the ``"last"`` counts, or their ``"sum"``. Late ones correct.
     - ``control``: the arm that others are compared with. ``holdout``: this share of all decisions is given to the
       control, or drawn evenly from all arms if there is none, whatever the policy says; propensities include it.
-      ``guardrail``: an arm that is shown to be worse than the control by more than this is retired by itself.
+      ``guardrail``: an arm that is shown to be worse than the control by more than this is retired by itself; not where
+      the policy decides by contexts.
     - ``prior``: for some arms the mean and the number of rewards to start from, as `add_arm` takes it.
     - ``seed``: the same seed and the same answers give the same decisions, ids included. Without it ids begin at a
       number that no other bandit has used.
@@ -480,12 +483,18 @@ class Bandit(Generic[A]):
             names: list[Any] = state.names
             return {names[i]: p for i, p in zip(law.members.tolist(), law.chance.tolist(), strict=True)}
 
-    def difference(self, arm: A, other: A, *, confidence: float = 0.95) -> Difference:
+    def difference(
+        self, arm: A, other: A, *, where: Mapping[str, Any] | None = None, confidence: float = 0.95
+    ) -> Difference:
         """By how much the mean of ``arm`` is above that of ``other``: an interval that holds at any time.
 
         One may look after every reward and stop when one likes; that the bandit chose what to pull does not matter. The
         bandit's ``reward_range`` makes the interval hold for any number of rewards; without it is asymptotic, and says
         so. `rightarm.inference` has the same for statistics from elsewhere.
+
+        A bandit that decides by contexts shows arms to different people: there decisions are weighted by propensities,
+        and a ``reward_range`` is needed. ``where`` asks for a segment, ``{"device": "phone", "hour": (9, 17)}``: a
+        level or a list of levels of categories, a value or two ends of numbers; see `Features.select`.
 
         >>> import rightarm as ra
         >>> bandit = ra.Bandit(["blue", "red"], ra.UCB(C=0.5))
@@ -493,21 +502,61 @@ class Bandit(Generic[A]):
         cannot tell yet: without a reward_range an arm needs 100 rewards that are not all equal
         """
         with self._lock:
-            return answers.difference(self._ready(), arm, other, confidence)
+            return answers.difference(self._ready(), self._actions.log, arm, other, where, confidence)
 
     def best(self, *, confidence: float = 0.95, tolerance: float = 0.0) -> Best:
         """Which arms can still be the best, which one to choose, and what choosing it for good can cost; at any time.
 
-        ``stop`` says whether that is ``tolerance`` per decision at most. Retired arms are left out.
+        ``stop`` says whether that is ``tolerance`` per decision at most. Retired arms are left out. A bandit that
+        decides by contexts has no best arm: see `difference`.
         """
         with self._lock:
             return answers.best(self._ready(), confidence, tolerance)
+
+    def coefficients(self, *, confidence: float = 0.95) -> Coefficients:
+        """What each column of a context adds to the reward of each arm, with intervals: printed, as a table or drawn.
+
+        A row of its ``table()`` has the ``arm``, or "shared", the ``feature``, the ``coefficient`` by which the policy
+        decides, in the unit of the rewards and for one deviation of the column, the ends ``low`` and ``high`` of an
+        interval, its ``kind``, and the same ``per_unit`` of the raw feature, by its present deviation. Levels of a
+        category are compared with the average of those seen. With a ``reward_range`` intervals hold at any time, for
+        rewards that are linear in the columns; without, the noise is estimated and they are "approximate". Where there
+        is none, ``lacking`` says why. `rightarm.inference.regression` has the formulas.
+
+        >>> import rightarm as ra
+        >>> policy = ra.BoltzmannGumbel(C=0.05, estimator=ra.Linear(["hour"], intercept=False))
+        >>> bandit = ra.Bandit(["red"], policy, seed=1, reward_range=(-1, 1))
+        >>> for hour in range(24):
+        ...     _ = bandit.tell(bandit.ask(context={"hour": hour}), hour / 24)
+        >>> [(row["arm"], row["feature"], round(row["coefficient"], 2)) for row in bandit.coefficients().table()]
+        [('red', 'hour', 0.33)]
+        """
+        with self._lock:
+            state = self._ready()
+            return linear.coefficients(state, answers.limits(state), confidence)
+
+    def explain(self, decision: Decision[A] | int | str) -> Explanation:
+        """Why a decision, pending or remembered, chose its arm: a page of text, or HTML in a notebook.
+
+        It has the probability with which the arm was drawn; by what is known now, the arm's prediction and how many
+        pulls that is worth, and what each column of the context contributes to it; and for all arms prediction, pulls,
+        probability, and location and scale of the score, in that context. Without contexts there are no columns.
+
+        >>> import rightarm as ra
+        >>> bandit = ra.Bandit(["red"], ra.UCB(C=0.5, estimator=ra.Linear(["hour"])), seed=1)
+        >>> found = bandit.explain(bandit.ask(context={"hour": 9}))
+        >>> found.arm, found.propensity, [row["column"] for row in found.columns]
+        ('red', 1.0, ['1', 'hour'])
+        """
+        with self._lock:
+            return explanations.explain(self._ready(), decision)
 
     def table(self) -> list[dict[str, Any]]:
         """For every arm: pulls, estimate, mean of all rewards with a 95% interval, share, probability now, pending.
 
         The interval, from ``low`` to ``high``, holds at any time, as `difference` says; ``kind`` says what it rests on.
-        It is about all rewards that were learned, also where the policy forgets some.
+        It is about all rewards that were learned, also where the policy forgets some. Where a policy decides by
+        contexts, mean and interval are those of the decisions where the arm was chosen, and do not compare arms.
         """
         with self._lock:
             return summary.table(self._ready())

@@ -13,8 +13,8 @@ from rightarm.contexts.features import LARGEST
 from rightarm.contexts.moments import COUNT as VALUES
 from rightarm.contexts.moments import SQUARES
 from rightarm.estimators import Linear, arrowhead
-from rightarm.estimators.compiled import MEAN, PULLS, VARIANCE
-from rightarm.estimators.linear import learn_counted, see_arms, see_context
+from rightarm.estimators.compiled import GAP_VARIANCE, MEAN, PULLS, VARIANCE
+from rightarm.estimators.linear import see_arms, see_context
 from rightarm.estimators.statistics import COUNT, LOST, OWN, SPREAD, SUM, correct_reward
 from rightarm.formula import check_count, check_number
 from rightarm.live.arms import MOST, SAME, Arms, check_sizes
@@ -29,18 +29,20 @@ class Context(NamedTuple):
     """The context as numbers, as `Features.encode` made them."""
     row: bytes
     """What is learned from: the row of the chosen arm."""
+    could: bytes
+    """The arms that could be chosen, a bit each, from the lowest on; see `could_choose`."""
 
     def to_json(self) -> list[str]:
-        """Both as base64."""
+        """All of it as base64."""
         return [base64.b64encode(part).decode() for part in self]
 
     @classmethod
     def from_json(cls, texts: Any) -> Context:
         """What `to_json` gave."""
-        if not isinstance(texts, list) or len(texts) != 2 or not all(isinstance(text, str) for text in texts):
-            raise ValueError(f"context must be two texts of base64, got {texts!r:.60}")
-        parts = [_decoded("context", text) for text in texts]
-        return cls(parts[0].tobytes(), parts[1].tobytes())
+        if not isinstance(texts, list) or len(texts) != 3 or not all(isinstance(text, str) for text in texts):
+            raise ValueError(f"context must be three texts of base64, got {texts!r:.60}")
+        parts = [_decoded("context", text) for text in texts[:2]]
+        return cls(parts[0].tobytes(), parts[1].tobytes(), _bytes("context", texts[2]))
 
     def numbers(self) -> list[float]:
         """The encoded context as plain numbers."""
@@ -59,11 +61,29 @@ class Seen(NamedTuple):
     joint: F64
     moments: tuple[F64, F64]
     """What was seen of contexts and of arms' features, this time included."""
+    could: bytes
+    """The members as a bit for each arm."""
 
     def context(self, arm: int) -> Context:
         """What stays of it with the decision for an arm."""
         shared = self.joint[:, arm].tobytes() if len(self.joint) else b""
-        return Context(self.encoded.tobytes(), self.own.tobytes() + shared)
+        return Context(self.encoded.tobytes(), self.own.tobytes() + shared, self.could)
+
+
+def bits_of(members: I64) -> bytes:
+    """The numbers of arms as a bit for each arm, the lowest first.
+
+    >>> could_choose(bits_of(np.array([0, 9])), 9), could_choose(bits_of(np.array([0, 9])), 17)
+    (True, False)
+    """
+    mask = np.zeros(int(members.max(initial=0)) + 1, dtype=bool)
+    mask[members] = True
+    return np.packbits(mask, bitorder="little").tobytes()
+
+
+def could_choose(could: bytes, arm: int) -> bool:
+    """Whether an arm is among those that `bits_of` wrote."""
+    return arm // 8 < len(could) and bool(could[arm // 8] >> arm % 8 & 1)
 
 
 class ContextArms(Arms):
@@ -86,12 +106,16 @@ class ContextArms(Arms):
             self.common[j, 0] = 1 / self.common[j, 1 + j] if ridges[0] else 0.0
         features, arms = self.estimator.features, self.estimator.arm_features
         self.features = features
+        self._could: tuple[I64, bytes] = np.zeros(0, np.int64), b"\0"  # the last members, and their bits
         self.measured, self.indicator = _measured(features, self.estimator.standardise)
         self.arm_measured, self.arm_indicator = _measured(arms, self.estimator.standardise)
         self.moments: tuple[F64, F64] = np.zeros((3, self.measured.size)), np.zeros((3, self.arm_measured.size))
-        self.limits, self.varies = policy.rewards, policy.asks_variance
+        self.limits, self.varies = policy.family.rewards, policy.asks_variance
         self._plan, self._nothing = design[:4], np.zeros((0, 0))
-        self._see, self._read, self._learn = see_context.compiled, arrowhead.read.compiled, learn_counted.compiled
+        self._see, self._read = see_context.compiled, arrowhead.read.compiled
+        self._learn = self.estimator.update.compiled
+        law = policy.stated_law[0]
+        self._together = law.together() if law is not None and law.correlates else None
         self._compile()
 
     def add(self) -> None:
@@ -110,6 +134,12 @@ class ContextArms(Arms):
         common, row, none = np.zeros((0, 2)), np.frombuffer(own.tobytes()), np.zeros(0)
         self._read(own, joint, factor, common, 0, none, none)
         self._learn(row, 0.0, 0, 0, factor, common, np.zeros((1, 1, OWN)))
+        if self.unsure or self._together is not None:
+            one, shared, members = np.zeros(1), np.zeros((1, 0)), np.zeros(0, np.int64)
+            arrowhead.vectors(own, joint, factor, common, members, one, shared)
+            arrowhead.gap_variances(one, one, shared)
+            if self._together is not None:
+                self._together(one, one, one, shared, np.empty(1))
 
     def check_prior(self) -> None:
         raise ValueError(f"prior is for policies without contexts, got {self.policy!r}")
@@ -151,7 +181,9 @@ class ContextArms(Arms):
             out = joint[first : first + design.arm]
             see_arms(arms, members, self.arm_measured, self.arm_indicator, arms_after, out)
         self._see(x, self.measured, self.indicator, after, *self._plan, own, joint)
-        return Seen(x, arms, members, own, joint, (after, arms_after))
+        if members is not self._could[0]:  # nearly always they are the same
+            self._could = members, bits_of(members)
+        return Seen(x, arms, members, own, joint, (after, arms_after), self._could[1])
 
     def _arm_features(self, given: Any, members: I64, names: Sequence[Hashable]) -> F64 | None:
         features: Features | None = self.estimator.arm_features
@@ -192,6 +224,10 @@ class ContextArms(Arms):
         self.told += 1
         self.total = self.total * fading + 1
 
+    def check_correction(self) -> None:
+        if not self.estimator.sums:
+            raise ValueError(f"{self.estimator} cannot correct a reward: it cannot take one back that it has learned")
+
     def correct(self, arm: int, number: int, before: float, after: float, context: Context | None = None) -> None:
         assert context is not None
         correct_reward(self.kept, arm, 0, before, after, 1.0)
@@ -225,7 +261,7 @@ class ContextArms(Arms):
 
     # Deciding.
 
-    def look(self, seen: Any) -> None:
+    def look(self, members: I64, seen: Any) -> None:
         """Have the table show what formulas see of every arm in this context."""
         if not isinstance(seen, Seen):
             raise ValueError(f"context must be given: {self.policy!r} decides by it")
@@ -235,6 +271,21 @@ class ContextArms(Arms):
             np.clip(table[MEAN], *self.limits, out=table[MEAN])
         if self.varies:
             arrowhead.variances(self.factor, self.design.joint, self.count, self.table[VARIANCE])
+        if self.unsure:
+            vectors = self.vectors(members, seen)
+            table[GAP_VARIANCE, members] = arrowhead.gap_variances(table[MEAN, members], *vectors)
+
+    def find(self, members: I64, seen: Seen, first: F64, second: F64, chance: F64) -> tuple[int, float]:
+        if self._together is None:
+            return self.chances(first, second, chance), 0.0
+        found: tuple[int, float] = self._together(first, second, *self.vectors(members, seen), chance)
+        return found
+
+    def vectors(self, members: I64, seen: Seen) -> tuple[F64, F64]:
+        """What the predictions of some arms have in common: see `arrowhead.vectors`."""
+        own, joint = np.empty(members.size), np.empty((members.size, self.design.joint))
+        arrowhead.vectors(seen.own, seen.joint, self.factor, self.common, members, own, joint)
+        return own, joint
 
     def shown(self) -> tuple[F64, F64]:
         return self.statistic(COUNT), self.means()
@@ -316,11 +367,18 @@ def _text(numbers: F64) -> str:
     return base64.b64encode(np.ascontiguousarray(numbers, dtype="<f8").tobytes()).decode()
 
 
-def _decoded(name: str, text: Any) -> F64:
+def _bytes(name: str, text: Any) -> bytes:
     if not isinstance(text, str):
         raise TypeError(f"{name} must be base64, got {text!r:.60}")
     try:
-        numbers = np.frombuffer(base64.b64decode(text, validate=True), dtype="<f8").astype(float)
+        return base64.b64decode(text, validate=True)
+    except ValueError:
+        raise ValueError(f"{name} must be base64, got {text!r:.60}") from None
+
+
+def _decoded(name: str, text: Any) -> F64:
+    try:
+        numbers = np.frombuffer(_bytes(name, text), dtype="<f8").astype(float)
     except ValueError:
         raise ValueError(f"{name} must be base64 of float64 numbers, got {text!r:.60}") from None
     if not np.isfinite(numbers).all():

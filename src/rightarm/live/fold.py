@@ -47,6 +47,11 @@ class State:
 
     def _have(self, known: Arms, scale: Scale | None) -> None:
         """Have what is known of the arms, and how rewards are scaled for its policy."""
+        if self.settings.guardrail is not None and known.estimator.asks_context:
+            raise ValueError(
+                f"guardrail must be None where a policy decides by contexts, as {known.policy!r} does: arms are shown "
+                f"to different people, so their means prove no harm, got {self.settings.guardrail}"
+            )
         self.known, self.scale = known, scale
         declared = self.settings.reward_range
         self.reward_range = declared if declared is not None or scale is None else (scale.low, scale.high)
@@ -390,7 +395,7 @@ class State:
             place = self._place(law.chance, law.heights, self.draws.next())
             chance = law.chance.item(place)
         arm = law.members.item(place)
-        decision = Decision(number, self.names[arm], chance, self.known.told + 1, self.version, group)
+        decision = Decision(number, self.names[arm], chance, self.known.told + 1, self.version, group, law.error)
         return Waiting(decision, arm, time, unit, context=None if seen is None else seen.context(arm))
 
     def _draw_held(self, law: Law) -> tuple[int, float, str | None]:

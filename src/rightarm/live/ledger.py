@@ -103,7 +103,7 @@ class Ledger:
         self.first = self.next_id = first
         self.pending: dict[int, Waiting] = {}
         self.answered: OrderedDict[int, Answer] = OrderedDict()
-        self.units: dict[Unit, Waiting] = {}  # the latest decision for each unit, without its context
+        self.units: dict[Unit, Waiting] = {}  # the latest decision for each, without context or reward
         self.waiting: I64 = np.zeros(0, dtype=np.int64)  # how many decisions of each arm are pending
 
     def add_arms(self, count: int) -> None:

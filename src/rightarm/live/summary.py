@@ -88,11 +88,18 @@ def lines(state: State) -> list[list[str]]:
 
 def notes(state: State) -> list[str]:
     """What one should know of the intervals."""
-    if not state.known.told or answers.means(state).kind != ASYMPTOTIC:
-        return []
-    return [
-        f"Intervals are asymptotic, from {FEWEST} rewards of an arm on; a reward_range makes them hold from the first."
-    ]
+    found = []
+    if state.known.estimator.asks_context:
+        found.append(
+            "Estimates and intervals are of the decisions where an arm was chosen. Arms are shown in different "
+            "contexts, so these numbers do not compare them: difference(arm, other, where=...) does."
+        )
+    if state.known.told and answers.means(state).kind == ASYMPTOTIC:
+        found.append(
+            f"Intervals are asymptotic, from {FEWEST} rewards of an arm on; a reward_range makes them hold from the "
+            "first."
+        )
+    return found
 
 
 def shortened(arm: Hashable, width: int) -> str:
@@ -116,13 +123,17 @@ def draw_arms(rows: list[dict[str, Any]], path: Path | None, title: str) -> Any:
             means.plot([row["low"], row["high"]], [place, place], color=colour, linewidth=2, solid_capstyle="butt")
         if row["estimate"] is not None:
             means.plot(row["estimate"], place, "o", color=colour, markersize=5)
-    shares.barh(places - 0.18, [row["share"] for row in rows], 0.34, color=SHARE, label="share of pulls")
-    now = [row["probability"] or 0.0 for row in rows]
-    shares.barh(places + 0.18, now, 0.34, color=PROBABILITY, label="probability now")
+    contextual = any(row["probability"] is None for row in rows)
+    beside = 0.0 if contextual else 0.18
+    shares.barh(places - beside, [row["share"] for row in rows], 0.34, color=SHARE, label="share of pulls")
+    if not contextual:
+        now = [row["probability"] for row in rows]
+        shares.barh(places + 0.18, now, 0.34, color=PROBABILITY, label="probability now")
     means.set_yticks(places, [shortened(row["arm"], 32) + " (retired)" * row["retired"] for row in rows])
     means.invert_yaxis()
     asymptotic = any(row["kind"] == ASYMPTOTIC for row in rows)
-    means.set_xlabel(f"estimated mean reward; interval: {INTERVAL}{', asymptotic' * asymptotic}")
+    what = "mean reward where it was chosen (compares no arms)\n" if contextual else "estimated mean reward; "
+    means.set_xlabel(f"{what}interval: {INTERVAL}{', asymptotic' * asymptotic}")
     shares.set_xlim(0, 1)
     shares.set_xlabel(f"{left_out} arms with fewer pulls are not shown" if left_out else "")
     for axes in (means, shares):

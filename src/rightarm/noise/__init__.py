@@ -9,11 +9,27 @@ from rightarm.noise.beta import Beta
 from rightarm.noise.exponential import Exponential
 from rightarm.noise.gaussian import Gaussian
 from rightarm.noise.gumbel import Gumbel
+from rightarm.noise.half_gaussian import HalfGaussian
+from rightarm.noise.joint import Joint
 from rightarm.noise.law import Fixed, Law, ScoreLaw, compiled_law
+from rightarm.noise.shared import Shared
 from rightarm.noise.uniform import Uniform
 
-__all__ = ["Beta", "Exponential", "Fixed", "Gaussian", "Gumbel", "Law", "ScoreLaw", "Uniform", "compiled_law"]
+__all__ = [
+    "Beta",
+    "Exponential",
+    "Fixed",
+    "Gaussian",
+    "Gumbel",
+    "HalfGaussian",
+    "Joint",
+    "Law",
+    "ScoreLaw",
+    "Shared",
+    "Uniform",
+    "compiled_law",
+]
 
-for law in (Exponential, Gaussian, Gumbel, Uniform):
+for law in (Exponential, Gaussian, Gumbel, HalfGaussian, Joint, Shared, Uniform):
     law.__module__ = __name__  # the address under which a law is saved does not name its file
 del law

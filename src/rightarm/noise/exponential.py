@@ -111,6 +111,12 @@ def log_of_one(location: F64, scale: F64, arm: int) -> float:
     return graded_one(law, location - location.max(), scale, arm)
 
 
+@jit
+def log_tails(x: float) -> tuple[float, float]:
+    """log P[Z ≤ x] and log P[Z > x]."""
+    return log_cdf(x, 0.0, 1.0), -max(x, 0.0)
+
+
 class Exponential(Law):
     """The exponential law with mean 1.
 
@@ -122,6 +128,7 @@ class Exponential(Law):
     kernel = of_largest
     generator = staticmethod(lambda random, size: random.standard_exponential(size))
     log_kernel = log_of_one
+    log_tails = log_tails
 
     def cdf(self, x: float) -> float:
         return -math.expm1(-x) if x > 0 else 0.0

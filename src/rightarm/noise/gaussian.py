@@ -239,6 +239,20 @@ def log_of_one(location: F64, scale: F64, arm: int) -> float:
     return log_one_with_scale(height, peak, mills, log_cdf, location, scale, arm)
 
 
+@jit
+def log_tail(a: float) -> float:
+    """log P[Z > a] for a ≥ 0; erfc underflows from 38 on."""
+    return math.log(0.5 * math.erfc(a * math.sqrt(0.5))) if a < 30.0 else standard_log_cdf(-a)
+
+
+@jit
+def log_tails(x: float) -> tuple[float, float]:
+    """log P[Z ≤ x] and log P[Z > x]."""
+    smaller = log_tail(abs(x))
+    larger = math.log1p(-math.exp(smaller))
+    return (larger, smaller) if x > 0.0 else (smaller, larger)
+
+
 class Gaussian(Law):
     """The standard Gaussian law.
 
@@ -251,6 +265,7 @@ class Gaussian(Law):
     kernel = of_largest
     generator = staticmethod(lambda random, size: random.standard_normal(size))
     log_kernel = log_of_one
+    log_tails = log_tails
 
     def cdf(self, x: float) -> float:
         return math.erfc(-x / math.sqrt(2)) / 2

@@ -270,6 +270,13 @@ def log_of_one(location: F64, scale: F64, arm: int) -> float:
     return log_one_with_scale(height, peak, mills, log_cdf, location, scale, arm)
 
 
+@jit
+def log_tails(x: float) -> tuple[float, float]:
+    """log P[Z ≤ x] and log P[Z > x]; where e⁻ˣ is next to nothing, the second is −x."""
+    rate = rate_at(x)
+    return -rate, (math.log(-math.expm1(-rate)) if x < 40.0 else -x)
+
+
 class Gumbel(Law):
     """The Gumbel law with location 0 and scale 1: P[Z ≤ x] = exp(−e⁻ˣ).
 
@@ -283,6 +290,7 @@ class Gumbel(Law):
     kernel = of_largest
     generator = staticmethod(lambda random, size: random.gumbel(size=size))
     log_kernel = log_of_one
+    log_tails = log_tails
 
     def cdf(self, x: float) -> float:
         return math.exp(-math.exp(-x))

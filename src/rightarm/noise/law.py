@@ -27,7 +27,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rightarm.formula import check_number, rule_of
+from rightarm.formula import Formula, define
 from rightarm.formula.compile import Kernel, jit, pointer
 from rightarm.formula.identity import identity
 from rightarm.noise import quadrature
@@ -54,6 +54,14 @@ class ScoreLaw:
         """The compiled function that `kernel` is."""
         assert self.kernel is not None
         return self.kernel.dispatcher or self.kernel.compiled
+
+    correlates: ClassVar[bool] = False
+    """Whether the scores of arms hang together as their predictions in a context do: then `together` finds chances."""
+
+    def together(self) -> Any:
+        """The compiled function from two rows of numbers, and the vectors of predictions (`arrowhead.vectors`), to
+        probabilities: it returns what `chances` does, and by how much the probabilities may be wrong."""
+        raise NotImplementedError
 
     def keeping(self) -> Any:
         """`chances` for one bandit, which may keep what it has computed; the results are the same."""
@@ -115,6 +123,9 @@ class Law(ScoreLaw):
     log_kernel: ClassVar[Kernel | None] = None
     """Compiled: the logarithm of one arm's probability, all scales being positive and of a usual size."""
 
+    log_tails: ClassVar[Kernel | None] = None
+    """Compiled: log P[Z ≤ x] and log P[Z > x], with all their digits."""
+
     symmetric: ClassVar[bool] = False
     """Whether −Z has the same law, so that a negative scale is as good as a positive one."""
 
@@ -130,7 +141,7 @@ class Law(ScoreLaw):
             raise TypeError(f"{type(self).__name__}{signature}: {error}") from None
         bound.apply_defaults()
         for name, value in bound.arguments.items():
-            setattr(self, name, check_number(name, value, rule_of(hints[name])))
+            setattr(self, name, Formula.check(name, value, hints[name]))
 
     @classmethod
     def parameters(cls) -> dict[str, Any]:
@@ -143,9 +154,14 @@ class Law(ScoreLaw):
         return cls.__law_parameters__
 
     @property
-    def values(self) -> dict[str, float]:
+    def values(self) -> dict[str, Any]:
         """The values of the parameters."""
         return {name: getattr(self, name) for name in self.parameters()}
+
+    @property
+    def drawn(self) -> Law:
+        """The law of each number that is drawn: itself, unless it says how those of different arms hang together."""
+        return self
 
     def cdf(self, x: Any) -> Any:
         """P[Z ≤ x]."""
@@ -179,6 +195,19 @@ class Law(ScoreLaw):
     def chances(self) -> Any:
         kernel = self._fitting("kernel")
         return _chances(self) if kernel is None else kernel.dispatcher or kernel.compiled
+
+    @property
+    def knows_tails(self) -> bool:
+        """Whether `tails` have all their digits, however small they are."""
+        return self._fitting("log_tails") is not None
+
+    def tails(self) -> Any:
+        """`log_tails`, or the same by the cdf: a function of one number that compiles."""
+        if self.knows_tails:
+            return self._fitting("log_tails")
+        _checked_ends(self)
+        names = {"both_tails": both_tails, "cdf": type(self).cdf, "parameters": _self(self)}
+        return define("log_tails", "x", "both_tails(cdf(parameters, x))", names)
 
     def log_of_one(self, first: F64, second: F64, arm: int) -> float:
         if self._fitting("kernel") is None:
@@ -225,7 +254,8 @@ class Law(ScoreLaw):
     def specification(self) -> dict[str, Any]:
         """The law as plain data."""
         described = {"law": f"{type(self).__module__}:{type(self).__qualname__}", "code": identity(type(self))}
-        return {**described, "parameters": self.values} if self.values else described
+        values = {name: v.specification() if hasattr(v, "specification") else v for name, v in self.values.items()}
+        return {**described, "parameters": values} if values else described
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and isinstance(other, Law) and self.values == other.values
@@ -277,6 +307,8 @@ parameters: Any = None  # stands for the values of a law's parameters, as its ``
 @functools.cache
 def compiled_law(law: Law) -> Any:
     """The law as a compiled function from words to draws."""
+    if law.drawn is not law:
+        raise TypeError(f"{law!r} is not drawn for each arm by itself, and this simulation knows no other way")
     made, subject = type(law).quantile, f"the noise {law}"
     if made is None:
         raise TypeError(f"{law!r} has no quantile: give it a method quantile(self, u), what it draws at a share u")
@@ -317,13 +349,14 @@ def cdf_of_row(x: F64, out: F64) -> None:
         out[i] = cdf(parameters, x[i])
 
 
+@jit
+def both_tails(share: float) -> tuple[float, float]:
+    """The logarithms of a share and of the rest."""
+    return np.log(share), np.log1p(-share)
+
+
 @functools.cache
 def _chances(law: Law) -> Any:
-    if type(law).cdf is Law.cdf:
-        raise TypeError(
-            f"{law!r}: its probabilities are not known, because it has no cdf; give its class a method cdf(self, x) "
-            "with P[Z ≤ x]"
-        )
     subject, low, high = f"the cdf of the noise {law}", *_checked_ends(law)
     row = pointer(subject, cdf_of_row, "void(float64[::1], float64[::1])", cdf=type(law).cdf, parameters=_self(law))
     return functools.partial(quadrature.of_largest.compiled, row, low, high)
@@ -331,6 +364,11 @@ def _chances(law: Law) -> Any:
 
 def _checked_ends(law: Law) -> tuple[float, float]:
     """Where the cdf leaves 0 and reaches 1, but for quadrature.CUT; checked against the quantile function."""
+    if type(law).cdf is Law.cdf:
+        raise TypeError(
+            f"{law!r}: its probabilities are not known, because it has no cdf; give its class a method cdf(self, x) "
+            "with P[Z ≤ x]"
+        )
     with np.errstate(all="ignore"):
         shares, z, error = _quantiles(law)
         if not np.isfinite(z).all():

@@ -119,6 +119,12 @@ def log_of_one(location: F64, scale: F64, arm: int) -> float:
     return math.log(chance[arm]) + factor
 
 
+@jit
+def log_tails(x: float) -> tuple[float, float]:
+    """log P[Z ≤ x] and log P[Z > x]."""
+    return np.log(0.5 + 0.5 * min(max(x, -1.0), 1.0)), np.log(0.5 - 0.5 * min(max(x, -1.0), 1.0))
+
+
 class Uniform(Law):
     """The uniform law on (−1, 1).
 
@@ -131,6 +137,7 @@ class Uniform(Law):
     kernel = of_largest
     generator = staticmethod(lambda random, size: random.uniform(-1.0, 1.0, size))
     log_kernel = log_of_one
+    log_tails = log_tails
 
     def cdf(self, x: float) -> float:
         return min(1.0, max(0.0, (1 + x) / 2))

@@ -14,6 +14,7 @@ from rightarm.formula.compile import bits_of_float, float_of_bits, fma, jit
 f32 = np.float32
 i32 = np.int32
 u32 = np.uint32
+u64 = np.uint64
 
 # log(1+f) = f − f²/2 + f³·P(f) on [√½ − 1, √2 − 1] with relative error 6e-9: coefficients of P, highest power first,
 # of least maximum error (found by Lawson's iteration).
@@ -22,6 +23,7 @@ LOG_3, LOG_2, LOG_1, LOG_0 = f32(-0.16623357), f32(0.20001227), f32(-0.2500082),
 LOG_OF_2 = f32(math.log(2))
 SQRT_HALF_BITS = u32(0x3F3504F3)  # √½ as a float32
 PER_WORD = f32(2.0**-32)
+GOLDEN = u64(0x9E3779B97F4A7C15)  # the steps of SplitMix64
 
 
 @jit
@@ -58,3 +60,11 @@ def share(word: u32) -> f32:
 def centred(word: u32) -> f32:
     """u − ½ at u = share(word), small values with all their digits."""
     return (f32(i32(word ^ u32(0x80000000))) + f32(0.5)) * PER_WORD
+
+
+@jit
+def scrambled(word: u64) -> u64:
+    """A word whose bits all depend on all bits of the given one: the finaliser of SplitMix64 (Steele et al. 2014)."""
+    word = u64((word ^ (word >> u64(30))) * u64(0xBF58476D1CE4E5B9))
+    word = u64((word ^ (word >> u64(27))) * u64(0x94D049BB133111EB))
+    return word ^ (word >> u64(31))

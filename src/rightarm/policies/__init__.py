@@ -14,11 +14,12 @@ from rightarm.policies.exp3pp2017 import EXP3PlusPlus2017
 from rightarm.policies.exponential import EXP3, EXP3PlusPlus, SoftMix
 from rightarm.policies.greedy import EpsilonGreedy, ExploreThenCommit, decreasing
 from rightarm.policies.gumbel import BoltzmannGumbel, PerturbedMean, ScaledGumbel
+from rightarm.policies.inverse_gap import SquareCB, increasing
 from rightarm.policies.kl import KLMS, KLUCB, GaussianKLUCB
-from rightarm.policies.maillard import Maillard
+from rightarm.policies.maillard import LinMED, Maillard
 from rightarm.policies.robust import APE2, catoni_ucb, median_ucb
-from rightarm.policies.thompson import BetaThompson, GaussianThompson
-from rightarm.policies.ucb import MOSS, UCB, UCB1, AnytimeMOSS, RobustUCB, UCBImproved
+from rightarm.policies.thompson import BetaThompson, GaussianThompson, LinTS, logistic_thompson
+from rightarm.policies.ucb import MOSS, UCB, UCB1, AnytimeMOSS, RandUCB, RobustUCB, UCBImproved
 from rightarm.scores.policy import Policy, policy, probabilities
 
 __all__ = [
@@ -39,20 +40,26 @@ __all__ = [
     "ExploreThenCommit",
     "GaussianKLUCB",
     "GaussianThompson",
+    "LinMED",
+    "LinTS",
     "Maillard",
     "PerturbedMean",
     "Policy",
+    "RandUCB",
     "RobustUCB",
     "ScaledGumbel",
     "Schedule",
     "SoftMix",
+    "SquareCB",
     "UCBImproved",
     "catoni_ucb",
     "constant",
     "decreasing",
     "glie",
+    "increasing",
     "inverse_log",
     "inverse_sqrt",
+    "logistic_thompson",
     "median_ucb",
     "policy",
     "probabilities",

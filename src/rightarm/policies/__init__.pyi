@@ -10,6 +10,7 @@ from rightarm.policies.boltzmann import Schedule as Schedule
 from rightarm.policies.boltzmann import schedule as schedule
 from rightarm.policies.robust import catoni_ucb as catoni_ucb
 from rightarm.policies.robust import median_ucb as median_ucb
+from rightarm.policies.thompson import logistic_thompson as logistic_thompson
 from rightarm.scores.policy import Policy as Policy
 from rightarm.scores.policy import PolicyFamily
 from rightarm.scores.policy import policy as policy
@@ -85,6 +86,14 @@ class _GaussianThompson(PolicyFamily):
     def __call__(self, sigma: float = 1.0, estimator: Estimator | str = ...) -> Policy:
         """Perturb each arm's mean by Gaussian noise whose variance shrinks with the arm's own pulls."""
 
+class _LinMED(PolicyFamily):
+    def __call__(self, sigma: float = 0.5, alpha: float = 0.5, estimator: Estimator | str = ...) -> Policy:
+        """Maillard sampling that measures a gap by how uncertain the gap itself is, for arms that have something in common."""
+
+class _LinTS(PolicyFamily):
+    def __call__(self, sigma: float, estimator: Estimator | str = ...) -> Policy:
+        """Draw all coefficients of a linear model from what is believed of them, and pull the arm that is then the best."""
+
 class _Maillard(PolicyFamily):
     def __call__(self, sigma: float = 0.5, estimator: Estimator | str = ...) -> Policy:
         """Choose an arm with a probability that falls with its gap to the best mean and with how well the gap is known."""
@@ -92,6 +101,10 @@ class _Maillard(PolicyFamily):
 class _PerturbedMean(PolicyFamily):
     def __call__(self, noise: Law, scale: float = 1.0, estimator: Estimator | str = ...) -> Policy:
         """Perturb each arm's mean by noise of any law, whose scale shrinks with the arm's own pulls."""
+
+class _RandUCB(PolicyFamily):
+    def __call__(self, C: float, estimator: Estimator | str = ...) -> Policy:
+        """Upper confidence bounds whose width is drawn anew for each decision, one draw for all arms."""
 
 class _RobustUCB(PolicyFamily):
     def __call__(self, u: float, estimator: Estimator | str = ...) -> Policy:
@@ -104,6 +117,10 @@ class _ScaledGumbel(PolicyFamily):
 class _SoftMix(PolicyFamily):
     def __call__(self, d: float) -> Policy:
         """Exponential weights on estimated gains, with exploration and learning rate made for stochastic rewards."""
+
+class _SquareCB(PolicyFamily):
+    def __call__(self, gamma: ScheduleLike, estimator: Estimator | str = ...) -> Policy:
+        """Explore each arm with a probability that falls with its gap to the best mean, and pull the best one otherwise."""
 
 class _UCBImproved(PolicyFamily):
     def __call__(self, horizon: float, estimator: Estimator | str = ...) -> Policy:
@@ -120,6 +137,10 @@ class _decreasing(Family):
 class _glie(Family):
     def __call__(self) -> Schedule:
         """η_t = log t / max_i (μ̂_best − μ̂_i): every arm keeps a probability of at least 1/(K t), greedy in the limit."""
+
+class _increasing(Family):
+    def __call__(self, c: float) -> Schedule:
+        """γ_t = c √(K t): exploration falls off like 1/√t, for rewards that differ by about 1."""
 
 class _inverse_log(Family):
     def __call__(self, c: float) -> Schedule:
@@ -150,15 +171,20 @@ EpsilonGreedy: _EpsilonGreedy
 ExploreThenCommit: _ExploreThenCommit
 GaussianKLUCB: _GaussianKLUCB
 GaussianThompson: _GaussianThompson
+LinMED: _LinMED
+LinTS: _LinTS
 Maillard: _Maillard
 PerturbedMean: _PerturbedMean
+RandUCB: _RandUCB
 RobustUCB: _RobustUCB
 ScaledGumbel: _ScaledGumbel
 SoftMix: _SoftMix
+SquareCB: _SquareCB
 UCBImproved: _UCBImproved
 constant: _constant
 decreasing: _decreasing
 glie: _glie
+increasing: _increasing
 inverse_log: _inverse_log
 inverse_sqrt: _inverse_sqrt
 two_phase: _two_phase

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rightarm.formula import Count, Positive
+from rightarm.noise import HalfGaussian, Shared
 from rightarm.scores.policy import policy
 
 
@@ -36,6 +37,24 @@ def UCB1(t, pulls, mean):
     array([1.298, 1.548])
     """
     return mean + np.sqrt(2 * np.log(t) / pulls)
+
+
+@policy(noise=Shared(HalfGaussian()))
+def RandUCB(pulls, mean, z, *, C: Positive):
+    """Upper confidence bounds whose width is drawn anew for each decision, one draw for all arms.
+
+    I = arg max_i { μ̂_i + C Z / √N_i },  Z = |standard Gaussian|, the same for all arms.
+
+    An arm is chosen where its line μ̂_i + C Z / √N_i is the highest: its exact probability is that of an interval of Z,
+    and zero if the line is nowhere the highest. The paper takes Z from a grid between 0 and an end U, with the weights
+    of a Gaussian law of deviation σ; here it is any number from 0 on, and C is σ. Vaswani, Mehrabian, Durand, Kveton:
+    Old Dog Learns New Tricks: Randomized UCB for Bandit Problems, AISTATS 2020 (arXiv 1910.04928).
+
+    >>> import rightarm as ra
+    >>> ra.RandUCB(C=0.5).probabilities(round=102, pulls=[1, 100], means=[0.25, 0.5]).round(4)
+    array([0.5785, 0.4215])
+    """
+    return mean + C / np.sqrt(pulls) * z
 
 
 @policy(rewards=(0, 1))

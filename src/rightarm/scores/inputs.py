@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rightarm.scores.rules import FORGOTTEN
 from rightarm.types import F64
 
 INPUTS = {
@@ -21,9 +22,17 @@ INPUTS = {
     "variance": "the variance of the arm's rewards about their mean, Σ (x − mean)² / pulls",
     "best_variance": "the largest variance of all arms",
     "worst_variance": "the smallest variance of all arms",
+    "gap_variance": "how uncertain the gap to the best mean is, in variances of one reward: 1/pulls + 1/pulls of the "
+    "best arm, or what a context makes of it; 0 for the best arm itself",
 }
 VARIANCES = frozenset({"variance", "best_variance", "worst_variance"})
-STATISTICS = VARIANCES | {"pulls", "mean", "best", "worst"}  # what is not known of an arm before its first pull
+STATISTICS = VARIANCES | {
+    "pulls",
+    "mean",
+    "best",
+    "worst",
+    "gap_variance",
+}  # what is not known of an arm before its first pull
 
 Memory = Mapping[str, ArrayLike] | None
 Variances = ArrayLike | None
@@ -34,6 +43,15 @@ def one_each(place: str, value: Any, shape: tuple[int, ...]) -> F64:
     if isinstance(value, tuple | list) or np.ndim(value) > len(shape) or np.size(value) not in (1, *shape):
         raise TypeError(f"{place} must give one number for each arm, got {value!r:.200}")
     return np.broadcast_to(np.asarray(value, dtype=float), shape)
+
+
+def gap_variances(pulls: F64, means: F64) -> F64:
+    """How uncertain the gap of each arm to the best mean is, arms being independent.
+
+    Of several arms with the best mean, the gap is that to the one of which the least is known.
+    """
+    best, uncertain = means == np.max(means), 1 / np.maximum(pulls, FORGOTTEN)
+    return np.where(best, 0.0, uncertain + np.max(uncertain[best]))
 
 
 class State(NamedTuple):

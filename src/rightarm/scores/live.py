@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rightarm.estimators.compiled import MEAN, MEMORY, PULLS, VARIANCE
+from rightarm.estimators.compiled import GAP_VARIANCE, MEAN, MEMORY, PULLS, VARIANCE
 from rightarm.formula import Formula, define, program
 from rightarm.formula.compile import function
 from rightarm.propensity import score_law
@@ -29,9 +29,9 @@ ARGUMENTS = "t, pulls, mean, best, worst, arms, p, memory, top, bottom, k"
 
 
 # Numbers that stand in the templates for those of a policy: the columns that an arm remembers, those that are computed
-# of pulls and mean, 1 if a formula asks for the variance (which then is the last column), and whether every arm must be
-# pulled once.
-columns, kept, varies, must_pull = 0, 0, 0, False
+# of pulls and mean, 1 if a formula asks for the variance, 1 if it asks for that of the gap (these two are the last
+# columns), and whether every arm must be pulled once.
+columns, kept, varies, gaps, must_pull = 0, 0, 0, 0, False
 
 
 def law_of_scores(t: float, table: Any, members: Any, numbers: Any, first: Any, second: Any, explored: Any) -> bool:
@@ -46,7 +46,7 @@ def law_of_scores(t: float, table: Any, members: Any, numbers: Any, first: Any, 
             if pulls[members[i]] < FORGOTTEN:
                 return False
     p = common(t, arms, numbers)
-    memory = np.empty((columns + kept + varies, count))
+    memory = np.empty((columns + kept + varies + gaps, count))
     best, worst = -np.inf, np.inf
     for i in range(count):
         k = members[i]
@@ -55,6 +55,8 @@ def law_of_scores(t: float, table: Any, members: Any, numbers: Any, first: Any, 
             memory[column, i] = table[MEMORY + column, k]
         if varies:
             memory[columns + kept, i] = table[VARIANCE, k]
+        if gaps:
+            memory[columns + kept + varies, i] = table[GAP_VARIANCE, k]
         keep(t, pulls[k], mean[k], 0.0, 0.0, arms, p, memory, memory, memory, i)
     top, bottom = np.empty(memory.shape[0]), np.empty(memory.shape[0])
     for column in range(memory.shape[0]):  # written out: max() and min() of a row take long to compile
@@ -143,6 +145,7 @@ def live_policy(policy: Policy) -> Live:
         for column, text in enumerate(texts[len(policy.columns) :])
     ]
     sizes = {"columns": len(policy.columns), "kept": len(policy.keep), "varies": int(policy.asks_variance)}
+    sizes["gaps"] = int(policy.asks_gap_variance)
     shared: dict[str, Any] = {"common": common_of(parts), **sizes}
     subject = f"the policy {policy.family.name}"
     _compile_draws(score_law(law))

@@ -212,6 +212,8 @@ class Policy(Score):
 
     def _state(self, round: int, pulls: ArrayLike, means: ArrayLike, memory: Memory, variances: Variances) -> State:
         """What is known of the arms, checked."""
+        if self.pairwise and self.estimator.asks_context:
+            raise ValueError(f"{self!r} looks at what arms have in common in a context: ask a Bandit with that context")
         counts, averages = check_statistics(pulls, means, whole=self.estimator.plain)
         t = float(check_count("round", round)) if self.estimator.plain else check_number("round", round)
         if memory is None and self.columns and counts.any():
@@ -258,9 +260,10 @@ def policy(
 
     The formula may ask for ``t`` (the round, counted from 1), ``pulls`` and ``mean`` of the arm, ``z`` (fresh noise,
     one draw for every arm and round), ``best`` and ``worst`` (the largest and smallest mean of all arms), ``arms``
-    (their number), and the arm's ``variance`` (of its rewards about their mean) with ``best_variance`` and
-    ``worst_variance``. Its parameters stand behind a ``*``; annotations such as `Positive` or ``int`` check them.
-    Every such policy takes ``estimator=`` as well (`Mean`, `Catoni`): who makes mean and pulls from the rewards.
+    (their number), the arm's ``variance`` (of its rewards about their mean) with ``best_variance`` and
+    ``worst_variance``, and ``gap_variance`` (how uncertain its gap to the best mean is). Its parameters stand behind a
+    ``*``; annotations such as `Positive` or ``int`` check them. Every such policy takes ``estimator=`` as well (`Mean`,
+    `Catoni`): who makes mean and pulls from the rewards.
 
     - ``explore``: a formula for the probability with which an arm is pulled whatever the scores are; with what is left
       of 1, the largest score decides.

@@ -13,7 +13,7 @@ from rightarm.formula import Family, Formula
 from rightarm.formula.tracing import Line, Shifted, Time, keeps_form
 from rightarm.noise import Gumbel, Law
 from rightarm.scores.family import MEAN, Part, PolicyFamily
-from rightarm.scores.inputs import INPUTS, VARIANCES, State, one_each, with_extremes
+from rightarm.scores.inputs import INPUTS, VARIANCES, State, gap_variances, one_each, with_extremes
 from rightarm.scores.rules import FAR, location_and_scale
 from rightarm.types import F64
 
@@ -43,6 +43,11 @@ class Score(Formula):
                 f"{family.name} has no contextual form: it learns {', '.join(self.columns)} from every reward, "
                 "which does not follow from a prediction and what it is worth"
             )
+        if self.estimator.rewards is not None and self.family.rewards is not None:
+            low, high = self.family.rewards
+            raise TypeError(
+                f"{family.name} is for means from {low:g} to {high:g}, which those of {self.estimator} are not"
+            )
         self.check_forgetting(self.estimator)
 
     @property
@@ -60,7 +65,7 @@ class Score(Formula):
     @property
     def rewards(self) -> tuple[float, float] | None:
         """The smallest and the largest reward that it is for; None if any finite reward makes sense to it."""
-        return self.family.rewards
+        return self.family.rewards or self.estimator.rewards
 
     def check_forgetting(self, estimator: Estimator) -> None:
         """Raise if an estimator forgets and a column is not a sum of what each reward adds to it.
@@ -121,9 +126,24 @@ class Score(Formula):
         return bool(self.statistics & VARIANCES)
 
     @property
-    def memory_names(self) -> tuple[str, ...]:
-        """What compiled code has in columns: what an arm remembers, what is kept between pulls, and the variance."""
+    def asks_gap_variance(self) -> bool:
+        """Whether any of its formulas asks how uncertain an arm's gap to the best mean is."""
+        return "gap_variance" in self.statistics
+
+    @property
+    def pairwise(self) -> bool:
+        """Whether decisions depend on what the predictions of two arms have in common."""
+        return self.asks_gap_variance or (self.noise is not None and self.noise.correlates)
+
+    @property
+    def own_names(self) -> tuple[str, ...]:
+        """What an arm remembers, what is kept between its pulls, and its variance: what its own rewards change."""
         return (*self.columns, *self.keep, *(("variance",) if self.asks_variance else ()))
+
+    @property
+    def memory_names(self) -> tuple[str, ...]:
+        """What compiled code has in columns."""
+        return (*self.own_names, *(("gap_variance",) if self.asks_gap_variance else ()))
 
     @property
     def needs_pulls(self) -> bool:
@@ -144,6 +164,8 @@ class Score(Formula):
 
     def _values(self, formula: Formula, state: State, z: Any) -> Any:
         inputs = state.inputs(z)
+        if self.asks_gap_variance:
+            inputs["gap_variance"] = gap_variances(state.pulls, state.means)
         kept = {name: np.broadcast_to(part.evaluate(inputs), state.means.shape) for name, part in self.keep.items()}
         return formula.evaluate(inputs | with_extremes(kept))
 
@@ -166,7 +188,7 @@ class Score(Formula):
 
         The formula says so itself: it asks for neither the round nor the other arms.
         """
-        own = self.inputs <= {"pulls", "mean", "z", "arms", *self.memory_names}
+        own = self.inputs <= {"pulls", "mean", "z", "arms", *self.own_names}
         return own and self.affine and not self.estimator.forgets
 
     @functools.cached_property
@@ -174,7 +196,7 @@ class Score(Formula):
         """Whether the score, without noise, is location + scale·clock(t) with one clock for all arms, as UCB's is."""
         if self.noise is not None or "t" not in self.inputs or self.estimator.forgets:
             return False
-        if self.inputs == {"t"} or not self.inputs <= {"t", "pulls", "mean", "arms", *self.memory_names}:
+        if self.inputs == {"t"} or not self.inputs <= {"t", "pulls", "mean", "arms", *self.own_names}:
             return False
         if not keeps_form(lambda: self._scores_of(Time(), 0.0)):
             return False
@@ -193,7 +215,7 @@ class Score(Formula):
 
         Noise, or a score that moves with the other arms, would leave no bound to look at.
         """
-        own = self.inputs <= {"t", "pulls", "mean", "arms", *self.memory_names}
+        own = self.inputs <= {"t", "pulls", "mean", "arms", *self.own_names}
         return self.family.rising and own and not self.by_arm and not self.estimator.forgets
 
     def _scores_of(self, t: Any, z: Any) -> Any:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rightarm.estimators import Linear
 from rightarm.formula import Formula, Program, define, program
 from rightarm.formula.compile import attempting, pointer
 from rightarm.scores.inputs import State, one_each
@@ -191,6 +192,10 @@ class Compiled(NamedTuple):
 def compiled_policy(policy: Policy) -> Compiled:
     """The compiled functions, the same for all values of the parameters."""
     check_formulas(policy)
+    if policy.asks_gap_variance and policy.estimator.asks_context:
+        raise TypeError(f"{policy.family.name} asks for gap_variance, which simulations with contexts do not know")
+    if isinstance(policy.estimator, Linear) and not policy.estimator.sums:
+        raise TypeError(f"simulations with contexts know Linear only, got {policy.estimator}")
     if policy.weighted and not policy.shifted:
         raise TypeError(f"{policy.family.name}: learn asks for probability, so the score must be a location + z")
     columns = policy.memory_names

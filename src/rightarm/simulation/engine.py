@@ -88,7 +88,7 @@ class Run:
         problems = _problems(problem, seed, first, lanes, replications or lanes)
         reward, arm_numbers = compiled_reward(*problems)
         gaps = np.broadcast_to(np.stack([each.gaps for each in problems], axis=1), (problem.arms, lanes))
-        law, gaussian = compiled_law(policy.noise or noise.Gumbel()), compiled_law(noise.Gaussian())
+        law, gaussian = compiled_law((policy.noise or noise.Gumbel()).drawn), compiled_law(noise.Gaussian())
         self.uses = _uses(policy, problem)
         estimator = no_estimator() if self.uses.inline else simulated_estimator(policy.estimator)
         self.formulas = Formulas(law, gaussian, *compiled[:4], reward, *estimator)
@@ -179,13 +179,15 @@ def _limits(policy: Policy, problems: tuple[Problem, ...]) -> F64:
 def _uses(policy: Policy, problem: Problem | RandomProblem) -> Uses:
     return Uses(
         noisy=policy.noise is not None,
+        shared=isinstance(policy.noise, noise.Shared),
         by_arm=policy.by_arm,
         clocked=policy.clocked,
         lazy=policy.lazy,
         weighted=policy.weighted,
         explores=policy.explore is not None,
         learns=bool(policy.memory_names),
-        extremes=bool(policy.decision_inputs & {"best", "worst"}),
+        extremes=bool(policy.decision_inputs & {"best", "worst", "gap_variance"}),
+        unsure=policy.asks_gap_variance,
         inline=policy.estimator.plain and not policy.asks_variance,
         forgets=policy.estimator.forgets,
         weighs=policy.estimator.weighs,
@@ -217,7 +219,7 @@ def _statistics(policy: Policy, start: Start, lanes: int) -> Statistics:
                 "if the formula asks for pulls as well, every arm is pulled once first"
             )
         location[known], scale[known] = line
-    more = [variances] if policy.asks_variance else []
+    more = [variances] * policy.asks_variance + [np.zeros(pulls.size)] * policy.asks_gap_variance
     table = np.array([*memory.values(), *kept.values(), *more], dtype=float).reshape(-1, pulls.size)
     columns_of_all = (pulls, pulls * means, np.zeros(pulls.size), means, location, scale, table)
     return Statistics(*(np.repeat(column[..., None], lanes, axis=-1) for column in columns_of_all))
@@ -232,7 +234,7 @@ def _estimates(policy: Policy, start: Start, known: Statistics, end: int) -> Est
     kept = np.zeros((arms, lanes, OWN + estimator.size))
     kept[:, :, COUNT], kept[:, :, SUM] = known.pulls, known.total
     if policy.asks_variance:
-        kept[:, :, SPREAD] = known.memory[-1] * known.pulls
+        kept[:, :, SPREAD] = known.memory[len(policy.own_names) - 1] * known.pulls
     columns = len(policy.columns) if estimator.forgets else 0
     entries = min(estimator.longest, end) + 1 if estimator.longest else 0
     if entries * lanes > MOST_KEPT:
@@ -245,7 +247,7 @@ def _estimates(policy: Policy, start: Start, known: Statistics, end: int) -> Est
         kept=kept,
         recent=np.zeros((entries, lanes, 2 + columns)),
         pulls=known.pulls if estimator.plain else known.pulls.copy(),
-        variance=known.memory[-1] if policy.asks_variance else np.zeros((0, 0)),
+        variance=known.memory[len(policy.own_names) - 1] if policy.asks_variance else np.zeros((0, 0)),
         last=np.zeros((arms, lanes)),
         first=np.zeros(lanes, np.int64),
         counting=np.zeros(1),

@@ -14,7 +14,7 @@ import numpy as np
 from rightarm.estimators.compiled import average, remember
 from rightarm.formula.compile import fma, jit
 from rightarm.formula.elementary import exp
-from rightarm.scores.rules import explored_or_chosen, goes_first
+from rightarm.scores.rules import FORGOTTEN, explored_or_chosen, goes_first
 from rightarm.scores.score import EARLY, LATE
 from rightarm.simulation.argmax import TIE, largest_affine, largest_clocked, largest_score
 from rightarm.simulation.state import (
@@ -39,11 +39,19 @@ EPOCH = 4  # bounds of scores hold for four rounds times the number of arms: lon
 
 
 @jit
-def fill_noise(rounds: int, state: U32, law: Any, words: U32, z: F32) -> None:
-    """The policy's noise for a block of rounds: a row for each arm, and one for exploration if there is any."""
+def fill_noise(rounds: int, state: U32, law: Any, shared: bool, words: U32, z: F32) -> None:
+    """The policy's noise for a block of rounds: a row for each arm, and one for exploration if there is any.
+
+    What arms share is the draw of the first.
+    """
     arms, lanes = words.shape[1], words.shape[2]
     draw_words(state, words[:rounds].reshape(rounds * arms, lanes))
     law(words[:rounds].reshape(rounds * arms * lanes), z[:rounds].reshape(rounds * arms * lanes))
+    if shared:
+        for r in range(rounds):
+            for k in range(1, arms):
+                for lane in range(lanes):
+                    z[r, k, lane] = z[r, 0, lane]
 
 
 @jit
@@ -57,6 +65,21 @@ def extreme_means(mean: F64, best: F64, worst: F64) -> None:
             m = mean[k, lane]
             best[lane] = m if m > best[lane] else best[lane]
             worst[lane] = m if m < worst[lane] else worst[lane]
+
+
+@jit
+def gap_variances(pulls: F64, mean: F64, best: F64, widest: F64, out: F64) -> None:
+    """How uncertain each gap to the best mean is, by the rule of `rightarm.scores.inputs`; ``widest`` is scratch."""
+    for lane in range(best.size):
+        widest[lane] = 0.0
+    for k in range(mean.shape[0]):
+        for lane in range(best.size):
+            out[k, lane] = 1.0 / max(pulls[k, lane], FORGOTTEN)
+            if mean[k, lane] == best[lane]:
+                widest[lane] = max(widest[lane], out[k, lane])
+    for k in range(mean.shape[0]):
+        for lane in range(best.size):
+            out[k, lane] = 0.0 if mean[k, lane] == best[lane] else out[k, lane] + widest[lane]
 
 
 @jit
@@ -406,6 +429,7 @@ def play(
     noisy, by_arm, clocked, lazy, weighted = uses.noisy, uses.by_arm, uses.clocked, uses.lazy, uses.weighted
     explores, learns, extremes, inline = uses.explores, uses.learns, uses.extremes, uses.inline
     forgets, weighs, uniform, second, normal = uses.forgets, uses.weighs, uses.uniform, uses.second, uses.normal
+    unsure = uses.unsure
     pulls, total, lost, mean, location, scale, memory = known
     words, z, reward_words, luck, w = noise
     scores, largest, best, worst, top, bottom, arm, failed, still = choice
@@ -422,7 +446,7 @@ def play(
     while t < end:
         rounds = min(end - t, z.shape[0])
         if noisy:
-            fill_noise(rounds, streams.policy, law, words, z)
+            fill_noise(rounds, streams.policy, law, uses.shared, words, z)
         elif explores:
             draw_words(streams.policy, words[:rounds].reshape(rounds, words.shape[2]))
         if uniform or second or normal:
@@ -443,6 +467,8 @@ def play(
                         keep_anew(seen_t, arms, learn, numbers, columns, seen, mean, memory, pull)
                 if extremes:
                     extreme_means(mean, best, worst)
+                if unsure:
+                    gap_variances(seen, mean, best, largest, memory[memory.shape[0] - 1])
                 for i in range(tops.size):
                     extreme_of(1.0, memory, tops[i], top)
                 for i in range(bottoms.size):

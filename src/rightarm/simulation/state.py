@@ -55,6 +55,7 @@ class Uses(NamedTuple):
     """What the formulas make use of."""
 
     noisy: bool  # the policy draws noise
+    shared: bool  # all arms share a draw
     by_arm: bool  # its score is location + scale·something, kept between an arm's pulls,
     clocked: bool  # and the something is a clock, not noise
     lazy: bool  # its score never falls while an arm rests
@@ -62,6 +63,7 @@ class Uses(NamedTuple):
     explores: bool
     learns: bool
     extremes: bool  # it asks for the best or the worst mean
+    unsure: bool  # it asks how uncertain gaps to the best mean are, which then is the last column of memory
     inline: bool  # its means are plain means, computed in the loop itself
     forgets: bool  # its estimator forgets rewards
     weighs: bool  # its estimator looks at all rewards that count, each time

@@ -49,6 +49,12 @@ READING = (
     "the same all the time; the lift does not, and is the one to trust where the world changes. All of it needs "
     "rewards from {low} to {high}, and that what comes late is neither better nor worse than what comes soon."
 )
+BY_CONTEXT = "that depends on the context by which this bandit decides; differences below are over all contexts"
+READING_CONTEXTS = (
+    " This bandit decides by contexts: it shows arms to different people, so the mean of an arm is that of the "
+    "decisions where it was chosen, and does not compare it with others. Differences weigh decisions by their "
+    "propensities."
+)
 
 
 def log_report(
@@ -101,6 +107,8 @@ class Told:
     kinds: Counter[str]
     settings: dict[str, Any]
     """How the bandit was set up, if the log says so."""
+    contextual: bool
+    """Whether arms were chosen by contexts."""
 
     @property
     def reward_range(self) -> tuple[float, float]:
@@ -150,7 +158,9 @@ def _read(log: Any) -> Told:
     without = [i for i, reward in enumerate(columns["reward"]) if reward is None]
     kinds["pending"] = sum(columns["told"][i] is None for i in without) if "told" in columns else len(without)
     kinds["closed"] = len(without) - kinds["pending"]
-    return Told(title, columns, kinds, settings)
+    estimator = settings.get("policy", {}).get("parameters", {}).get("estimator")
+    by_features = isinstance(estimator, dict) and "features" in estimator.get("parameters", {})
+    return Told(title, columns, kinds, settings, by_features or "context" in frame)
 
 
 NEEDED = ("arm", "propensity", "reward")
@@ -192,25 +202,32 @@ class _Page:
     def render(self, title: str) -> str:
         low, high = self.range
         sure, wrong = f"{100 * self.confidence:g}%", f"{100 - 100 * self.confidence:g}%"
-        best, gaps = self._best(), [self._difference(i) for i in range(len(self.names))]
+        best = None if self.log.contextual else self._best()
+        gaps = [self._difference(i) for i in range(len(self.names))]
+        reading = READING + READING_CONTEXTS * self.log.contextual
         return render(
             "log.html",
             title=title,
-            best=str(best),
-            decided=best.stop,
+            best=BY_CONTEXT if best is None else str(best),
+            decided=best is not None and best.stop,
             lifts=[self._lift_row(UNIFORM), self._lift_row(self.control)],
             check=self.check,
             control=str(self.control),
             facts={name: fact for name, fact in self._facts().items() if fact},
             shares=_share_chart([str(name) for name in self.names], self.arms, self.log.asked),
-            estimates=_estimate_chart([str(name) for name in self.names], self.arms, self.statistics[1], self.means),
+            estimates=self._estimates(),
             head=["arm", "decisions", "share", "rewards", "mean", f"{sure}, at any time", "against the control"],
             arms=[self._arm_row(i, gap) for i, gap in enumerate(gaps)],
             sentences=[str(gap) for gap in gaps if gap is not None and gap.better is not None],
             delays=self._delays(),
             left_out=[[f"{self.log.kinds[kind]:,}", words] for kind, words in LEFT_OUT.items() if self.log.kinds[kind]],
-            reading=READING.format(sure=sure, wrong=wrong, low=number(low), high=number(high)),
+            reading=reading.format(sure=sure, wrong=wrong, low=number(low), high=number(high)),
         )
+
+    def _estimates(self) -> Chart:
+        where = " where it was chosen" if self.log.contextual else ""
+        title = f"Mean reward of each arm{where}, with the interval that holds at any time"
+        return _estimate_chart(title, [str(name) for name in self.names], self.arms, self.statistics[1], self.means)
 
     # Answers.
 
@@ -226,9 +243,21 @@ class _Page:
         pair = [arm, self.names.index(self.control)]
         if pair[0] == pair[1]:
             return None
-        counts, means, spreads = (column[pair] for column in self.statistics)
         names = str(self.names[arm]), str(self.control)
+        if self.log.contextual:
+            return self._weighted(names, [self.place[self.names[i]] for i in pair])
+        counts, means, spreads = (column[pair] for column in self.statistics)
         return inference.difference(counts, means, spreads, self.range, self.confidence, names=names)
+
+    def _weighted(self, names: tuple[str, str], pair: list[int]) -> Difference:
+        """The difference of two arms over the decisions that could choose both, by propensities."""
+        rows, first, second = self.rows, *pair
+        kept = np.ones(rows.arms.size, dtype=bool)
+        if rows.among is not None:
+            kept = np.array([first in one and second in one for one in rows.among])
+        arms = np.where(rows.arms == first, 0, np.where(rows.arms == second, 1, 2))[kept]
+        columns, floor = (arms, rows.propensities[kept], rows.rewards[kept]), self.options["floor"] or 0.0
+        return inference.weighted_difference(*columns, self.range, self.confidence, floor=floor, names=names)
 
     def _lift_row(self, against: Any) -> dict[str, str]:
         """Lift in words; where the log cannot say it, why not."""
@@ -362,7 +391,7 @@ def _area(name: str, x: Sequence[Any], y: F64, color: str) -> dict[str, Any]:
     }
 
 
-def _estimate_chart(names: Sequence[str], arms: I64, means: F64, found: Means) -> Chart:
+def _estimate_chart(title: str, names: Sequence[str], arms: I64, means: F64, found: Means) -> Chart:
     """Every arm's mean reward as a dot, its interval as a line."""
     known = [i for i in range(len(names)) if not np.isnan(found.lows[i])]
     layout = {
@@ -373,7 +402,7 @@ def _estimate_chart(names: Sequence[str], arms: I64, means: F64, found: Means) -
         "yaxis": {"autorange": "reversed", "automargin": True, "tickmode": "array", "ticks": "", "fixedrange": True}
         | {"tickvals": list(range(len(known))), "ticktext": [label(names[i]) for i in known]},
     }
-    chart = Chart("Mean reward of each arm, with the interval that holds at any time", layout, scales=False)
+    chart = Chart(title, layout, scales=False)
     styles, interval = (
         _styles(names, arms),
         [np.array([low, high]) for low, high in zip(found.lows, found.highs, strict=True)],
