@@ -125,7 +125,7 @@ def damaged(plain: dict[str, Any], where: str) -> None:
     if where in ("pending", "answered"):
         plain[where][0].pop()
     elif where in ("pending, short", "answered, short"):
-        plain[where.partition(",")[0]][0][-1] = ["", ""]
+        plain[where.partition(",")[0]][0][-1] = ["", "", ""]
     elif where == "moments":
         statistics["moments"][0] = _text(-np.ones(6))
     elif where == "common":
