@@ -71,11 +71,11 @@ def naive(features: Features, context: dict[str, Any]) -> list[float]:
 texts = st.sampled_from(list(DIGESTS))
 CONTEXTS = st.fixed_dictionaries(
     {
-        "age": st.one_of(st.floats(-1e100, 1e100), st.integers(-(10**99), 10**99), st.booleans()),
+        "age": st.one_of(st.floats(-1e70, 1e70), st.integers(-(10**69), 10**69), st.booleans()),
         "kind": st.sampled_from([1, True, "one", "1", "True", 0, False, 2]),
     },
     optional={
-        "hour": st.one_of(st.none(), st.floats(-1e100, 1e100), st.booleans()),
+        "hour": st.one_of(st.none(), st.floats(-1e70, 1e70), st.booleans()),
         "device": st.one_of(
             st.none(), st.sampled_from(["phone", "desktop", "watch", "other", "missing", "", 1, False])
         ),
@@ -248,15 +248,15 @@ def test_frames_are_read_without_importing_their_libraries() -> None:
 
 AGE, KIND = {"age": 1}, {"kind": 1}
 BAD: dict[str, tuple[Any, type[Exception], str]] = {
-    "nan": ({"age": math.nan, **KIND}, ValueError, r"age must be a number of at most 1e\+100 in size, got nan"),
+    "nan": ({"age": math.nan, **KIND}, ValueError, r"age must be a number of at most 1e\+70 in size, got nan"),
     "nan where it may be missing": (
         {"hour": math.nan, **AGE, **KIND},
         ValueError,
-        r"hour must be a number of at most 1e\+100 in size, or None where it is missing, got nan",
+        r"hour must be a number of at most 1e\+70 in size, or None where it is missing, got nan",
     ),
     "infinity": ({"age": -math.inf, **KIND}, ValueError, "age must be .*, got -inf"),
     "nan of numpy": ({"age": np.float32("nan"), **KIND}, ValueError, "age must be .*, got nan"),
-    "large": ({"age": 1.1e100, **KIND}, ValueError, r"age must be .*, got 1.1e\+100"),
+    "large": ({"age": 1.1e70, **KIND}, ValueError, r"age must be .*, got 1.1e\+70"),
     "large whole number": ({"age": 10**400, **KIND}, ValueError, "age must be .*, got inf"),
     "text": ({"age": "41", **KIND}, TypeError, "age must be a number, got '41'"),
     "bool as text": ({"hour": "True", **AGE, **KIND}, TypeError, "hour must be a number, or None .*, got 'True'"),

@@ -28,6 +28,10 @@ SETTINGS: dict[str, tuple[ra.Policy, dict[str, Any]]] = {
         ra.UCB(C=0.5, estimator=ra.Linear(2, private=["x0"], discount=0.99)),
         {},
     ),
+    "contexts at close": (
+        ra.ScaledGumbel(estimator=ra.Linear(2)),
+        {"window_of_reward": 5.0, "default": 0.0, "learn": "at close"},
+    ),
     "at close": (ra.UCB(C=0.5), {"window_of_reward": 5.0, "default": 0.0, "learn": "at close"}),
 }
 

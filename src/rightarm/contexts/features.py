@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from rightarm.formula import check_count
 from rightarm.types import F64, I64
 
-LARGEST = 1e100  # size of a number: its square, and the sum of many such squares, must be finite
+LARGEST = 1e70  # size of a number: products of two are squared, and many of these squares added
 MOST = 100_000  # columns of a plain row, or of a hashed feature
 PARTS = ("numbers", "categories", "hashed", "required")
 NONE: Mapping[str, Any] = MappingProxyType({})
@@ -455,7 +455,8 @@ def _rows(contexts: Any) -> Sequence[Any]:
     """Contexts one by one, of a list or of columns: those of a data frame of Polars or pandas, or of a mapping."""
     if isinstance(contexts, list | tuple) or (isinstance(contexts, np.ndarray) and contexts.ndim > 0):
         return list(contexts)
-    names = contexts if isinstance(contexts, Mapping) else getattr(contexts, "columns", None)
+    lazy = hasattr(contexts, "collect")  # a frame whose values are not there yet
+    names = contexts if isinstance(contexts, Mapping) else None if lazy else getattr(contexts, "columns", None)
     if names is None:
         raise TypeError(f"contexts must be a list, a table of numbers or a data frame, got {contexts!r:.80}")
     columns = {name: _column(name, contexts[name]) for name in names}

@@ -29,11 +29,13 @@ import numpy as np
 
 from rightarm.estimators.forward import MOST as MOST
 from rightarm.estimators.forward import VECTOR, forward
+from rightarm.estimators.statistics import ROUNDING
 from rightarm.formula.compile import fma, jit
 from rightarm.types import F64, I64
 
 SINGULAR = 1e-12  # share of a row's largest number that may be rounding, where a column has no ridge and no data yet
 RESIDUALS, COUNTING = -2, -1  # rows of ``factor``
+VANISHED = 1e-140  # entry of the diagonal, without a ridge, of data that were discounted to nothing
 
 
 def sizes(private: int, shared: int) -> tuple[int, int]:
@@ -84,13 +86,16 @@ def read_vectors(
 ) -> None:
     """The same where the factor has room for a whole number of vectors of arms.
 
-    ``rest`` is scratch memory: what is left of a vector's rows, a row for each column, then two rows of results.
+    ``rest`` is scratch memory: what is left of a vector's rows, a row for each column, then two rows of results. In the
+    first of these stands before what is nothing in the row of each arm.
     """
     own, joint, largest = private.size, shared.shape[0], 0.0
     for j in range(own):
         largest = max(largest, abs(private[j]))
     for first in range(0, count, VECTOR):
-        n, tiny = min(VECTOR, count - first), SINGULAR * largest
+        n, nothing = min(VECTOR, count - first), np.uint64(own + joint)
+        for k in range(VECTOR):
+            rest[nothing, k] = SINGULAR * largest
         for j in range(own):
             for k in range(VECTOR):
                 rest[j, k] = private[j]
@@ -99,14 +104,13 @@ def read_vectors(
             for k in range(n):
                 entry = shared[s, np.uint64(first + k)]
                 rest[row, k] = entry
-                tiny = max(tiny, SINGULAR * abs(entry))
+                rest[nothing, k] = max(rest[nothing, k], SINGULAR * abs(entry))
             for k in range(n, VECTOR):
                 rest[row, k] = 0.0
-        forward(rest, factor, common, first, own, joint, tiny)
-        row = np.uint64(own + joint)
+        forward(rest, factor, common, first, own, joint)
         for k in range(n):
-            pulls[np.uint64(first + k)] = rest[row, k]
-            mean[np.uint64(first + k)] = rest[row + np.uint64(1), k]
+            pulls[np.uint64(first + k)] = rest[nothing, k]
+            mean[np.uint64(first + k)] = rest[nothing + np.uint64(1), k]
 
 
 @jit
@@ -255,7 +259,7 @@ def fade(factor: F64, common: F64, count: int, private: int, discount: float, ri
 
 @jit
 def scale(factor: F64, common: F64, count: int, private: int, root: float) -> None:
-    """R ← root · R and u ← root · u."""
+    """R ← root · R and u ← root · u; a row of R that would vanish, as there is no ridge, is forgotten."""
     shared, place = common.shape[0], 0
     for j in range(private):
         width = private - j + shared
@@ -264,11 +268,18 @@ def scale(factor: F64, common: F64, count: int, private: int, root: float) -> No
         for i in range(1, width + 2):
             for arm in range(count):
                 factor[place + i, arm] *= root
+        for arm in range(count):
+            if factor[place + 1, arm] < VANISHED:
+                for i in range(width + 2):
+                    factor[place + i, arm] = 0.0
         place += width + 2
     for j in range(shared):
         common[j, 0] /= root
         for i in range(1, shared + 2):
             common[j, i] *= root
+        if common[j, 1 + j] < VANISHED:
+            for i in range(shared + 2):
+                common[j, i] = 0.0
 
 
 @jit
@@ -292,8 +303,9 @@ def correct(
         common[j, shared + 1] = u + gained
         grown += gained * (2.0 * u + gained)
     pool = 0 if shared else arm
+    rounding = ROUNDING * factor[RESIDUALS, pool]  # rather too much than too little, as with plain means
     left = factor[RESIDUALS, pool] + weight * (after - before) * (after + before) - grown
-    factor[RESIDUALS, pool] = max(left, 0.0)
+    factor[RESIDUALS, pool] = max(left, 0.0) + rounding
 
 
 @jit

@@ -72,12 +72,12 @@ def _build() -> Any:
             context.make_array(kind)(context, builder, value)
             for kind, value in zip(signature.args[:3], arguments[:3], strict=True)
         )
-        first, own, joint, limit = arguments[3:]
+        first, own, joint = arguments[3:]
         vectors = Vectors(builder)
         load, number, add, mul = vectors.load, vectors.number, builder.add, builder.mul
         room = cgutils.unpack_tuple(builder, factor.shape, 2)[1]
         width = cgutils.unpack_tuple(builder, common.shape, 2)[1]
-        tiny, zero, one = vectors.same(limit), vectors.constant(0.0), number(1)
+        zero, one = vectors.constant(0.0), number(1)
         infinite = vectors.constant(float("inf"))
         squares = cgutils.alloca_once_value(builder, zero)
         product = cgutils.alloca_once_value(builder, zero)
@@ -115,6 +115,8 @@ def _build() -> Any:
         def of_common(row: Any, column: Any) -> Any:
             return vectors.same(builder.load(builder.gep(common.data, [add(mul(row, width), column)])))
 
+        tiny = load(rest.data, of_row(add(own, joint)))  # before results take its place
+
         # The next row that is needed stays in a register. Behind the last one stands a row of results, not yet there.
         following = cgutils.alloca_once_value(builder, load(rest.data, number(0)))
         with cgutils.for_range(builder, own) as outer:
@@ -151,18 +153,17 @@ def _build() -> Any:
         first: Any,
         own: Any,
         joint: Any,
-        limit: Any,
     ) -> Any:
         whole = types.intp
-        return types.void(rest, factor, common, whole, whole, whole, types.float64), generate
+        return types.void(rest, factor, common, whole, whole, whole), generate
 
     return forward
 
 
 forward = MachineOperation(_build)
-"""Compiled: ``forward(rest, factor, common, first, own, joint, tiny)`` for the eight arms from ``first`` on.
+"""Compiled: ``forward(rest, factor, common, first, own, joint)`` for the eight arms from ``first`` on.
 
 ``rest`` has their rows, a row for each column and eight numbers in it, and is used up; the pulls 1/(v · v) and the
-means v · u, both to 40 bits, go to the two rows behind. What is beyond ``tiny`` in a direction of which nothing is
-known makes both 0.
+means v · u, both to 40 bits, go to the two rows behind. In the first of these stands before how large a number may be
+that is nothing but rounding: more of it in a direction of which nothing is known makes both 0.
 """

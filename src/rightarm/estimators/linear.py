@@ -95,14 +95,12 @@ class Linear(Estimator):
             return value
         if isinstance(value, str) or not isinstance(value, Sequence):
             raise TypeError(f"private must be True, False or a list of names of features, got {value!r}")
-        unknown = [name for name in value if not self._columns_of(name)]
+        unknown = [name for name in value if not isinstance(name, str) or not self.features.columns_of(name)]
         if unknown:
             raise ValueError(f"private must be some of the features, {', '.join(names)}, got {unknown[0]!r}")
+        if len(set(value)) < len(value):
+            raise ValueError(f"private must name a feature once, got {list(value)}")
         return tuple(value)
-
-    def _columns_of(self, feature: Any) -> list[int]:
-        """The columns of one feature of the context."""
-        return self.features.columns_of(feature)
 
     @functools.cached_property
     def design(self) -> Design:
@@ -112,7 +110,7 @@ class Linear(Estimator):
         if private is True or private is False:
             own = list(range(size)) if private else []
         else:
-            own = sorted(column for name in private for column in self._columns_of(name))
+            own = sorted(column for name in private for column in self.features.columns_of(name))
         shared = [column for column in range(size) if column not in own]
         first = [INTERCEPT] if self.intercept else []
         ones_private = bool(own) or private is True
@@ -279,10 +277,11 @@ def see_arms(given: F64, members: I64, measured: I64, indicator: I64, moments: F
             values[i] = given[i, a]
         if indicator[j] >= 0:
             for i in range(count):
-                here[i] = 1.0 - given[i, indicator[j]]
+                here[i] = 1.0 if given[i, indicator[j]] == 0.0 else 0.0
+                values[i] *= here[i]
             n = total(here)
-        mean = total(values) / max(n, 1.0)  # a missing value is 0
-        merge(moments, j, n, mean, squares_about(values, mean) - (count - n) * mean * mean)
+        mean = total(values) / max(n, 1.0)
+        merge(moments, j, n, mean, squares_about(values, mean, here))
         centre, deviation = moments[MEAN, j], math.sqrt(moments[SQUARES, j] / max(moments[COUNT, j], 1.0))
         inverse = 0.0 if deviation <= ROUNDING * abs(centre) else 1.0 / deviation
         for i in range(count):
@@ -308,17 +307,17 @@ def total(values: F64) -> float:
 
 
 @jit
-def squares_about(values: F64, mean: float) -> float:
-    """Σ (x − mean)², in four parts."""
+def squares_about(values: F64, mean: float, weights: F64) -> float:
+    """Σ weight · (x − mean)², in four parts."""
     a = b = c = d = 0.0
     whole = values.size // 4 * 4
     for i in range(0, whole, 4):
-        a += (values[i] - mean) ** 2
-        b += (values[i + 1] - mean) ** 2
-        c += (values[i + 2] - mean) ** 2
-        d += (values[i + 3] - mean) ** 2
+        a += weights[i] * (values[i] - mean) ** 2
+        b += weights[i + 1] * (values[i + 1] - mean) ** 2
+        c += weights[i + 2] * (values[i + 2] - mean) ** 2
+        d += weights[i + 3] * (values[i + 3] - mean) ** 2
     for i in range(whole, values.size):
-        a += (values[i] - mean) ** 2
+        a += weights[i] * (values[i] - mean) ** 2
     return (a + b) + (c + d)
 
 
@@ -330,7 +329,7 @@ def merge(moments: F64, j: int, n: float, mean: float, squares: float) -> None:
         difference, share = mean - moments[MEAN, j], n / (before + n)
         moments[COUNT, j] = before + n
         moments[MEAN, j] += difference * share
-        moments[SQUARES, j] += max(squares, 0.0) + difference * difference * before * share
+        moments[SQUARES, j] += squares + difference * difference * before * share
 
 
 @jit

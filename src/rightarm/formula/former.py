@@ -1,6 +1,6 @@
-"""Identities that formulas had before they were rewritten without a change of their values.
+"""Identities that formulas and estimators had before they were rewritten without a change of their values.
 
-Whoever rewrites a formula of the library so that it computes the same in other words adds the identity that it had in
+Whoever rewrites one of the library so that it computes the same in other words adds the identity that it had in
 the last released version, under its present address; what people saved with that version goes on working::
 
     "rightarm.policies.ucb:UCB": ("tree:0123456789abcdef01234567",),

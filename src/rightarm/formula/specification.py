@@ -75,7 +75,7 @@ def _estimator(specification: Mapping[str, Any], find: Callable[[str], Any]) -> 
     if not isinstance(estimator, type) or not hasattr(estimator, "KEEPS"):
         raise ValueError(f"{specification['estimator']} is not an estimator")
     made = estimator(**specification["parameters"])
-    if made.specification()["code"] != specification["code"]:
+    if not _same_estimator(made, specification):
         raise ValueError(f"the estimator {specification['estimator']} has changed since this was saved")
     return made
 
@@ -114,7 +114,7 @@ def _same_value(formula: Formula, name: str, value: Any, wanted: Any) -> bool:
         if "law" in wanted:
             return _same_law(value, wanted)
         if "estimator" in wanted:
-            return bool(without_addresses(value.specification()) == without_addresses(wanted))
+            return _same_estimator(value, wanted)
         return isinstance(value, Formula) and difference(value, wanted) is None
     try:
         return bool(value == formula.check(name, wanted, formula.family.annotations.get(name)))
@@ -129,6 +129,14 @@ def _same_law(law: Any, specification: Mapping[str, Any]) -> bool:
         return False
     code = specification.get("code")
     return bool(type(law).__name__ == _name(specification["law"]) if code is None else code == identity(type(law)))
+
+
+def _same_estimator(estimator: Any, specification: Mapping[str, Any]) -> bool:
+    """Whether an estimator is the one described."""
+    own, wanted = without_addresses(estimator.specification()), without_addresses(specification)
+    if wanted["code"] in FORMER.get(_present_address(specification["estimator"]), ()):
+        wanted["code"] = own["code"]
+    return bool(own == wanted)
 
 
 def without_addresses(specification: Any) -> Any:

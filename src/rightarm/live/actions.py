@@ -194,7 +194,8 @@ class Actions(Changes):
         if not due:
             return
         default = state.settings.default
-        rows = [(one, default if one.so_far is None else one.so_far, one.so_far is None) for one in due]
+        silent = default is not None  # else the decision ends as a cancelled one does, also when a log is read
+        rows = [(one, default, silent) if one.so_far is None else (one, one.so_far, False) for one in due]
         self._rehearse((one.arm, reward, one.decision.propensity) for one, reward, _ in rows)
 
         def events() -> list[Event]:

@@ -238,6 +238,9 @@ class Arms:
     def put_back_noticed(self, noticed: Any) -> None:
         """Put back what `noticed` gave."""
 
+    def check_context(self, context: Any) -> None:
+        """Raise if what is kept of a decision's context is not what is learned from."""
+
     # What learning can change, so that it can be begun anew if an interrupt breaks it off.
 
     def image(self, arm: int | None, rewards: int = 1) -> tuple[Any, ...]:

@@ -12,6 +12,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, overload
 
+from numpy.typing import NDArray
+
 from rightarm.extras import polars_for
 from rightarm.files import write_whole
 from rightarm.formula import check_count
@@ -243,7 +245,7 @@ class Bandit(Generic[A]):
         self,
         *,
         context: Any = None,
-        arm_features: Mapping[A, Any] | None = None,
+        arm_features: Mapping[A, Any] | NDArray[Any] | None = None,
         among: Iterable[A] | None = None,
         unit: Unit | None = None,
         meta: Mapping[str, Any] | None = None,
@@ -257,7 +259,7 @@ class Bandit(Generic[A]):
         self,
         *,
         contexts: Any,
-        arm_features: Mapping[A, Any] | None = None,
+        arm_features: Mapping[A, Any] | NDArray[Any] | None = None,
         among: Iterable[A] | None = None,
         meta: Mapping[str, Any] | None = None,
     ) -> list[Decision[A]]: ...
@@ -267,7 +269,7 @@ class Bandit(Generic[A]):
         *,
         context: Any = None,
         contexts: Any = None,
-        arm_features: Mapping[A, Any] | None = None,
+        arm_features: Mapping[A, Any] | NDArray[Any] | None = None,
         among: Iterable[A] | None = None,
         unit: Unit | None = None,
         meta: Mapping[str, Any] | None = None,
@@ -309,7 +311,7 @@ class Bandit(Generic[A]):
             return waiting.decision
 
     def _contexts(
-        self, size: int | None, contexts: Any, arm_features: Mapping[A, Any] | None, members: Any
+        self, size: int | None, contexts: Any, arm_features: Mapping[A, Any] | NDArray[Any] | None, members: Any
     ) -> list[Seen | None]:
         """Several contexts, each seen after those before it; or none, so many times."""
         state = self._state
@@ -329,7 +331,7 @@ class Bandit(Generic[A]):
     def tell(self, decision: Iterable[tuple[Decision[A] | int | str, float]] | Mapping[Any, float]) -> list[bool]: ...
     @overload
     def tell(
-        self, *, arm: A, reward: float, context: Any = None, arm_features: Mapping[A, Any] | None = None
+        self, *, arm: A, reward: float, context: Any = None, arm_features: Mapping[A, Any] | NDArray[Any] | None = None
     ) -> bool: ...
     def tell(
         self,
@@ -352,7 +354,8 @@ class Bandit(Generic[A]):
             state = self._state if self._actions.note is None else self._ready()
             if state.settings.window_of_reward is not None:
                 self._actions.close_windows(self._actions.now())
-            if type(decision) is Decision and reward is not None and arm is ... and context is None:  # by far the most
+            alone = arm is ... and context is None and arm_features is None
+            if type(decision) is Decision and reward is not None and alone:  # by far the most
                 return self._actions.tell_one(decision, reward)
             if (decision is None) == (arm is ...):
                 given = "neither" if decision is None else f"{decision!r} and arm={arm!r}"
@@ -360,7 +363,8 @@ class Bandit(Generic[A]):
             if decision is None:
                 return self._actions.tell_arm(arm, reward, context, arm_features)
             if context is not None or arm_features is not None:
-                raise TypeError(f"a decision has its context already, got context={context!r:.200}")
+                given = f"context={context!r:.200}, arm_features={arm_features!r:.200}"
+                raise TypeError(f"a decision has its context already, got {given}")
             if isinstance(decision, Decision | int | str) or reward is not None:
                 return self._actions.tell_one(decision, reward)
             if not isinstance(decision, Iterable):
@@ -468,7 +472,7 @@ class Bandit(Generic[A]):
         self,
         context: Any = None,
         *,
-        arm_features: Mapping[A, Any] | None = None,
+        arm_features: Mapping[A, Any] | NDArray[Any] | None = None,
         among: Iterable[A] | None = None,
     ) -> dict[A, float]:
         """The probability of every arm in the next decision, in a context if the policy decides by it."""

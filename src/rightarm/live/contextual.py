@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from rightarm.contexts import Features
+from rightarm.contexts.features import LARGEST
+from rightarm.contexts.moments import COUNT as VALUES
+from rightarm.contexts.moments import SQUARES
 from rightarm.estimators import Linear, arrowhead
 from rightarm.estimators.compiled import GAP_VARIANCE, MEAN, PULLS, VARIANCE
 from rightarm.estimators.linear import see_arms, see_context
 from rightarm.estimators.statistics import COUNT, LOST, OWN, SPREAD, SUM, correct_reward
 from rightarm.formula import check_count, check_number
-from rightarm.live.arms import MOST, Arms, check_sizes
+from rightarm.live.arms import MOST, SAME, Arms, check_sizes
 from rightarm.scores.policy import Policy
 from rightarm.types import F64, I64
 
@@ -158,13 +161,14 @@ class ContextArms(Arms):
     def see_encoded(self, encoded: Any, arm_features: Any, members: I64) -> Seen:
         """The same from the numbers that a log has."""
         x = np.array(encoded, dtype=float)
-        if x.shape != (self.features.size,) or not np.isfinite(x).all():
-            raise ValueError(f"context must be {self.features.size} finite numbers, got {encoded!r:.200}")
+        if x.shape != (self.features.size,) or not (np.abs(x) <= LARGEST).all():
+            raise ValueError(f"context must be {self.features.size} numbers up to {LARGEST:g}, got {encoded!r:.200}")
         arms = None
         if self.design.arm:
             arms = np.array(arm_features, dtype=float)
-            if arms.shape != (members.size, self.design.arm) or not np.isfinite(arms).all():
-                raise ValueError(f"arm_features must be {self.design.arm} numbers for each of {members.size} arms")
+            if arms.shape != (members.size, self.design.arm) or not (np.abs(arms) <= LARGEST).all():
+                wanted = f"{self.design.arm} numbers up to {LARGEST:g} for each of {members.size} arms"
+                raise ValueError(f"arm_features must be {wanted}, got {arm_features!r:.200}")
         return self._seen(x, arms, members, self.moments)
 
     def _seen(self, x: F64, arms: F64 | None, members: I64, moments: tuple[F64, F64]) -> Seen:
@@ -187,8 +191,8 @@ class ContextArms(Arms):
             if given is not None:
                 raise TypeError(f"arm_features must be left out: {self.estimator} has none, got {given!r:.200}")
             return None
-        if isinstance(given, np.ndarray) and len(given) == members.size:
-            return features.encode_many(given)
+        if isinstance(given, np.ndarray) and given.shape[:1] == (members.size,):
+            return _encoded(features.encode_many, given)
         if not isinstance(given, Mapping):
             raise TypeError(
                 "arm_features must be a mapping from arms to their features, or an array with a row for each of "
@@ -197,7 +201,7 @@ class ContextArms(Arms):
         missing = [names[i] for i in members if names[i] not in given]
         if missing:
             raise ValueError(f"arm_features must have the features of every arm, got none of {missing[0]!r}")
-        return np.array([features.encode(given[names[i]]) for i in members])
+        return np.array([_encoded(features.encode, given[names[i]], names[i]) for i in members])
 
     def notice(self, seen: Seen) -> None:
         """A decision was made in this context."""
@@ -310,19 +314,46 @@ class ContextArms(Arms):
         if table[0].sum() != told or (table[0] % 1).any():
             raise ValueError(f"pulls must be whole numbers, {told} in all, got {table[0].tolist()}")
         check_sizes("table", table[0], table[1:4], table[4])
-        factor, common = self.factor[:, : self.count], self.common
-        factor[:] = _array("factor", state["factor"], factor.shape)
-        common[:] = _array("common", state["common"], common.shape)
-        sizes = self.moments[0].shape, self.moments[1].shape
-        first, second = (_array("moments", one, size) for one, size in zip(state["moments"], sizes, strict=True))
+        self.factor[:, : self.count] = self._factor_from(state["factor"])
+        self.common[:] = _array("common", state["common"], self.common.shape)
+        _check_inverse("common", self.common[:, 0], np.diagonal(self.common[:, 1:]))
+        first, second = (
+            _array("moments", one, each.shape) for one, each in zip(state["moments"], self.moments, strict=True)
+        )
+        for part in (first, second):
+            if (part[[VALUES, SQUARES]] < 0).any():
+                raise ValueError(f"moments must have no negative counts and squares, got {part.tolist()}")
         self.told, self.total, self.moments = told, total, (first, second)
         self.kept[: self.count, 0, [COUNT, SUM, LOST, SPREAD]] = table[[0, 2, 3, 4]].T
+
+    def _factor_from(self, text: Any) -> F64:
+        factor = _array("factor", text, (self.factor.shape[0], self.count))
+        if (factor[[arrowhead.RESIDUALS, arrowhead.COUNTING]] < 0).any():
+            raise ValueError("factor must have residuals and counts that are not negative")
+        place = 0
+        for j in range(self.design.own):
+            _check_inverse("factor", factor[place], factor[place + 1])
+            place += self.design.own - j + self.design.joint + 2
+        return factor
+
+    def check_context(self, context: Context | None) -> None:
+        sizes = 8 * self.features.size, 8 * (self.design.own + self.design.joint)
+        if context is None or (len(context.encoded), len(context.row)) != sizes:
+            raise ValueError(f"context must be {sizes[0]} and {sizes[1]} bytes of every decision, got {context!r:.60}")
 
 
 def arms_for(policy: Policy, discount: float | None = None, window: int | None = None) -> Arms:
     """What is known of arms, at first nothing, for a policy with or without contexts."""
     kind = ContextArms if isinstance(policy, Policy) and policy.estimator.asks_context else Arms
     return kind(policy, discount, window)
+
+
+def _encoded(encode: Callable[[Any], F64], given: Any, *arm: Hashable) -> F64:
+    """Features of all arms, or of one, as numbers; errors, which speak of contexts, say so."""
+    try:
+        return encode(given)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"arm_features{''.join(f' of {name!r}' for name in arm)}: {error}") from None
 
 
 def _measured(features: Features | None, standardise: bool) -> tuple[I64, I64]:
@@ -353,6 +384,13 @@ def _decoded(name: str, text: Any) -> F64:
     if not np.isfinite(numbers).all():
         raise ValueError(f"{name} must be finite numbers, got {numbers[~np.isfinite(numbers)][0]}")
     return numbers
+
+
+def _check_inverse(name: str, inverse: F64, diagonal: F64) -> None:
+    """Raise if what is kept as 1/R is not that, or as 0 where R is."""
+    wanted = np.divide(1.0, diagonal, out=np.zeros(diagonal.size), where=diagonal != 0)
+    if (diagonal < 0).any() or not np.allclose(inverse, wanted, rtol=SAME, atol=0):
+        raise ValueError(f"{name} must be a triangle with a positive diagonal and its inverse, got {diagonal.tolist()}")
 
 
 def _array(name: str, text: Any, shape: tuple[int, ...]) -> F64:

@@ -45,7 +45,7 @@ class Decision(NamedTuple, Generic[A]):
     """The number of changes of the bandit's state before it.
 
     Decisions of one version had the same probabilities, if they chose among the same arms and each of these had a
-    reward.
+    reward, and if the policy looks at no context.
     """
     group: str | None = None
     """"holdout" if the bandit has a holdout and the decision belongs to it."""
@@ -103,7 +103,7 @@ class Ledger:
         self.first = self.next_id = first
         self.pending: dict[int, Waiting] = {}
         self.answered: OrderedDict[int, Answer] = OrderedDict()
-        self.units: dict[Unit, Waiting] = {}  # the latest decision for each unit
+        self.units: dict[Unit, Waiting] = {}  # the latest decision for each, without context or reward
         self.waiting: I64 = np.zeros(0, dtype=np.int64)  # how many decisions of each arm are pending
 
     def add_arms(self, count: int) -> None:
@@ -116,16 +116,13 @@ class Ledger:
         self.pending[number] = waiting
         self.waiting[waiting.arm] += 1
         if waiting.unit is not None:
-            self.units[waiting.unit] = waiting
+            self.units[waiting.unit] = waiting._replace(context=None)
         if number >= self.next_id:
             self.next_id = number + 1
 
     def note(self, number: int, so_far: float) -> None:
         """A part of the reward of a pending decision came."""
-        before = self.pending[number]
-        self.pending[number] = after = before._replace(so_far=so_far)
-        if before.unit is not None and self.units[before.unit].decision.id == number:
-            self.units[before.unit] = after
+        self.pending[number] = self.pending[number]._replace(so_far=so_far)
 
     def close(self, number: int, answer: Answer) -> None:
         """A pending decision has its reward, or will have none."""
@@ -200,7 +197,8 @@ class Ledger:
             waiting = _from_list(row, names)
             if waiting.unit is None:
                 raise ValueError(f"units must be decisions for a unit, got {row!r:.60}")
-            self.units[waiting.unit] = self.pending.get(waiting.decision.id, waiting)
+            known = self.pending.get(waiting.decision.id, waiting)
+            self.units[waiting.unit] = known._replace(so_far=None, context=None)
 
     def _check_new(self, number: Any) -> None:
         """Raise if it is not the number of a decision that was made, or is there already."""

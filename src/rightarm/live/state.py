@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from rightarm.formula import check_count, difference, from_specification, present
 from rightarm.live.draws import Draws
 from rightarm.live.fold import State
+from rightarm.live.ledger import Waiting
 from rightarm.live.names import listed, name_from, plain_name
 from rightarm.live.settings import Settings
 from rightarm.logs.events import Event
@@ -90,6 +91,9 @@ def _restored(plain: dict[str, Any], given: Policy | None) -> State:
     state.add_arms(names)
     state.ledger.restore(names, plain)
     state.known.restore(plain["statistics"])
+    for rows in (state.ledger.pending, state.ledger.answered):
+        for one in rows.values():
+            state.known.check_context(one.context)
     state.active = [flag(active) for active in listed("active", plain["active"])]
     if len(state.active) != len(names):
         raise ValueError(f"active must have one value for each of {len(names)} arms, got {len(state.active)}")
@@ -249,10 +253,17 @@ def _beginning(state: State) -> list[Event]:
     return [
         {"event": "settings", "settings": as_settings(state) | {CONTINUES: True}},
         {"event": "arms", "arms": state.names},
-        *(one.as_event() for one in pending),
+        *(one.as_event() | _context(state, one) for one in pending),
         *({"event": "reward", "id": number, "reward": value, "part": True} for number, value in parts),
         *([] if active == state.names else [{"event": "arms", "arms": active}]),
     ]
+
+
+def _context(state: State, waiting: Waiting) -> dict[str, Any]:
+    """The context of a pending decision; the features of arms are not kept."""
+    if waiting.context is None or not state.settings.log_context:
+        return {}
+    return {"context": waiting.context.numbers()}
 
 
 def _check_same_log(log: LogWriter, place: Place | None) -> None:

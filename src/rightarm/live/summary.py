@@ -31,7 +31,7 @@ def table(state: State) -> list[dict[str, Any]]:
         law = state.law()
         now = dict(zip(law.members.tolist(), law.chance.tolist(), strict=True))
     shown = known.shown()
-    pulls, estimates = shown[0].tolist(), state.unscaled(shown[1]).tolist()
+    pulls, estimates, total = shown[0].tolist(), state.unscaled(shown[1]).tolist(), shown[0].sum()
     found, (counts, means, _) = answers.means(state), state.lifetime()
     lows, highs = ([None if math.isnan(end) else end for end in ends.tolist()] for ends in (found.lows, found.highs))
     return [
@@ -43,7 +43,7 @@ def table(state: State) -> list[dict[str, Any]]:
             "low": lows[i],
             "high": highs[i],
             "kind": None if lows[i] is None else found.kind,
-            "share": pulls[i] / known.total if known.total else 0.0,
+            "share": pulls[i] / total if total else 0.0,
             "probability": None if contextual and state.active[i] else now.get(i, 0.0),
             "pending": state.ledger.waiting.item(i),
             "retired": not state.active[i],
