@@ -5,19 +5,17 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from rightarm.contexts import Features
 from rightarm.contexts.moments import COUNT, MEAN, ROUNDING, SQUARES, standardised, take
-from rightarm.estimators import arrowhead
 from rightarm.estimators.arrowhead import learn as arrowhead_learn
 from rightarm.estimators.estimator import BETWEEN, Estimator
 from rightarm.estimators.statistics import count_reward
 from rightarm.formula import Rule, check_number
 from rightarm.formula.compile import Kernel, jit
-from rightarm.formula.identity import identity
 from rightarm.types import F64, I64
 
 NOT_NEGATIVE = Rule("at least 0", lambda x: x >= 0)
@@ -65,6 +63,8 @@ class Linear(Estimator):
     standardise: bool = True
     intercept: bool = True
 
+    FORM: ClassVar[str] = "linear:1"
+    """Of what is kept and what it means: saved bandits outlive kernels that are written anew, but not another form."""
     asks_context = True
     sums = True
     """Whether what it learns adds up, so that a reward can be replaced, and simulations know it."""
@@ -171,18 +171,13 @@ class Linear(Estimator):
             name: value.plain() if isinstance(value, Features) else list(value) if isinstance(value, tuple) else value
             for name, value in self._given().items()
         }
-        address, code = f"{type(self).__module__}:{type(self).__qualname__}", identity(*self.code)
-        return {"estimator": address, "code": code, "parameters": given}
+        address = f"{type(self).__module__}:{type(self).__qualname__}"
+        return {"estimator": address, "code": self.FORM, "parameters": given}
 
     @property
     def update(self) -> Kernel:
         """Compiled: learn and count the reward of a row."""
         return learn_counted
-
-    @property
-    def code(self) -> tuple[Any, ...]:
-        """The functions that determine what it makes of rewards."""
-        return arrowhead.read, arrowhead.take, make_rows, take, standardised
 
     def _text(self, write: Callable[[Any], str]) -> str:
         given = {name: _short(value, write is repr) for name, value in self._given().items()}

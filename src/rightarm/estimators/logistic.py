@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from rightarm.estimators.arrowhead import learn as learn_linear
 from rightarm.estimators.arrowhead import predicted
@@ -75,6 +74,7 @@ class Logistic(Linear):
     True
     """
 
+    FORM = "logistic:1"
     rewards = (0.0, 1.0)
     sums = False
 
@@ -86,7 +86,3 @@ class Logistic(Linear):
     @property
     def update(self) -> Kernel:
         return learn
-
-    @property
-    def code(self) -> tuple[Any, ...]:
-        return (*super().code, learn)
