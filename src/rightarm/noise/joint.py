@@ -11,9 +11,10 @@ The probability that it is the largest is an integral over as many dimensions as
 - of two arms, where only the difference of their scores matters, and
 - where arms share nothing but what all of them share alike, which moves all scores alike: the rest is independent.
 
-Arms that are HOPELESS deviations below the best one are left out, which adds 4e-11 for each to the error. Otherwise it is the share of DRAWS that an arm wins. By Hoeffding's inequality none of K such shares is off by more than
+Otherwise it is the share of DRAWS that an arm wins. By Hoeffding's inequality none of K such shares is off by more than
 √(log(2K/RISK) / (2 DRAWS)), except with probability RISK. The draws are made from the bits of the numbers themselves:
-the same numbers have the same shares, on every machine.
+the same numbers have the same shares, on every machine. Arms that are HOPELESS deviations below the best one are left
+out, which adds 4e-11 for each of them to the error.
 """
 
 from __future__ import annotations
