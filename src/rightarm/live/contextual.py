@@ -191,7 +191,8 @@ class ContextArms(Arms):
             if given is not None:
                 raise TypeError(f"arm_features must be left out: {self.estimator} has none, got {given!r:.200}")
             return None
-        if isinstance(given, list | tuple | np.ndarray) and getattr(given, "ndim", 1) and len(given) == members.size:
+        table = isinstance(given, list | tuple) or (isinstance(given, np.ndarray) and given.ndim > 0)
+        if table and len(given) == members.size:
             return _encoded(features.encode_many, given)
         if not isinstance(given, Mapping):
             raise TypeError(
