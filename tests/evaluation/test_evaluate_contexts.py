@@ -157,12 +157,27 @@ def test_rows_without_a_reward_are_left_out_with_their_contexts() -> None:
 def test_functions_give_probabilities_by_arm_or_in_order() -> None:
     log = World(5).even_log(50)
     named = log | {"arm": ["dcba"[i] for i in log["arm"]]}
-    in_order = quietly(named, lambda x: law(x)[::-1].tolist())
+    in_order = quietly(named, lambda x: law(x)[::-1].tolist(), arms="abcd")
     by_arm = quietly(named, lambda x: dict(zip("dcba", law(x), strict=True)))
     as_given = quietly(named, law, arms="dcba")
     for found in (in_order, by_arm, as_given):
         assert found.ips == pytest.approx(quietly(log, law).ips, abs=1e-12)
         assert found.dr == pytest.approx(quietly(log, law).dr, abs=1e-12)
+
+
+def test_what_is_given_in_order_needs_an_order() -> None:
+    """That of the log's arms, of their names, or of the arms of a bandit: nobody knows which was meant."""
+    log: Log = {"arm": ["small", "large"] * 20, "propensity": [0.5] * 40, "reward": [0.0, 1.0] * 20}
+    log["context"], table = [[1.0]] * 40, np.tile([0.0, 1.0], (40, 1))
+    for use in (evaluate, replay):
+        with pytest.raises(ValueError, match=r"row 1: give probabilities by arm, or arms= to say the order, got \[0.9"):
+            use(log, lambda x: [0.9, 0.1])
+    assert quietly(log, lambda x: [0.9, 0.1], arms=["small", "large"]).ips == pytest.approx(0.1)
+    with pytest.raises(
+        ValueError, match="give arms= to say the order of the columns of rewards; the arms are .'large'"
+    ):
+        evaluate(log, "uniform", rewards=table)
+    assert quietly(log, "uniform", rewards=table, arms=["small", "large"]).dr == pytest.approx(0.5)
 
 
 def test_functions_choose_among_the_arms_of_a_row() -> None:
@@ -189,7 +204,7 @@ def test_what_are_no_probabilities_is_refused_with_the_row(function: Any, said: 
     """Row 3 of the log: the first two have no reward."""
     log = {"arm": ["a", "b"] * 2, "propensity": [0.5] * 4, "reward": [None, None, 1.0, 0.0], "context": [[1.0]] * 4}
     with pytest.raises((TypeError, ValueError), match=said):
-        evaluate(log, function)
+        evaluate(log, function, arms="ab")
 
 
 # What is refused.

@@ -65,16 +65,15 @@ class Function(Fixed):
     fixed: F64 | None = None
 
     def __init__(self, function: ByContext, rows: Rows) -> None:
-        self.function, self.names, self.contexts = function, rows.names, contexts_of(rows, function)
-        self.places = rows.places
+        self.function, self.rows, self.contexts = function, rows, contexts_of(rows, function)
         self.contexts.flags.writeable = False
 
     def probabilities(self, row: int, arms: I64) -> F64:
         given = self.function(self.contexts[row])
         try:
-            return relative(chances_of(given, self.names), arms)
+            return relative(chances_of(given, self.rows), arms)
         except (TypeError, ValueError) as error:
-            raise type(error)(f"row {self.places[row] + 1}: {error}") from None
+            raise type(error)(f"row {self.rows.places[row] + 1}: {error}") from None
 
 
 class Learning:
@@ -129,7 +128,7 @@ def chooser_of(policy: Target, rows: Rows, reward_range: tuple[float, float]) ->
     if isinstance(policy, str | int | float) and policy in names:  # always this arm
         return Fixed(np.array([float(name == policy) for name in names]))
     if isinstance(policy, Mapping):
-        return Fixed(chances_of(policy, names))
+        return Fixed(chances_of(policy, rows))
     if callable(policy) and not isinstance(policy, PolicyFamily | type):
         return Function(policy, rows)
     hint = "; call it with its parameters first" if callable(policy) else ""
@@ -156,16 +155,19 @@ def name_of(policy: Target) -> str:
 # Probabilities.
 
 
-def chances_of(given: Any, names: list[Any]) -> F64:
+def chances_of(given: Any, rows: Rows) -> F64:
     """Probabilities of all arms, given by arm or in their order, checked."""
+    names = rows.names
     if isinstance(given, Mapping):
         unknown = [arm for arm in given if arm not in names]
         if unknown:
             text = "policy must give probabilities to arms of the log, or to others in arms"
             raise ValueError(f"{text}, got {unknown[0]!r}")
         given = [given.get(name, 0.0) for name in names]
-    if isinstance(given, str) or not hasattr(given, "__len__"):
+    elif isinstance(given, str) or not hasattr(given, "__len__"):
         raise TypeError(f"policy must give probabilities by arm, or in the order of arms, got {given!r:.80}")
+    elif not rows.ordered:
+        raise ValueError(f"give probabilities by arm, or arms= to say the order, got {given!r:.80}")
     if len(given) != len(names):
         raise ValueError(f"policy must give {len(names)} probabilities, one for each arm, got {given!r:.80}")
     if isinstance(given, np.ndarray) and given.shape == (len(names),) and given.dtype == np.float64:

@@ -47,6 +47,8 @@ class Rows:
     """The context of each row, or None if the log does not have that of every row."""
     arm_features: ArmFeatures | None = None
     """The features of the arms that each row could choose, or None likewise."""
+    ordered: bool = False
+    """Whether the caller knows the order of ``names``: it was given, or they are 0, 1, 2 and so on."""
 
     @functools.cached_property
     def every(self) -> I64:
@@ -98,6 +100,7 @@ def read_rows(
         kept,
         contexts if contexts is None else contexts.keeping(kept),
         of_arms if of_arms is None else of_arms.keeping(kept),
+        arms is not None or names == list(range(len(names))),
     )
 
 
