@@ -174,7 +174,7 @@ def test_what_is_given_in_order_needs_an_order() -> None:
             use(log, lambda x: [0.9, 0.1])
     assert quietly(log, lambda x: [0.9, 0.1], arms=["small", "large"]).ips == pytest.approx(0.1)
     with pytest.raises(
-        ValueError, match="give arms= to say the order of the columns of rewards; the arms are .'large'"
+        ValueError, match=r"give arms= to say the order of the columns of rewards; the arms are .'large'"
     ):
         evaluate(log, "uniform", rewards=table)
     assert quietly(log, "uniform", rewards=table, arms=["small", "large"]).dr == pytest.approx(0.5)

@@ -30,10 +30,16 @@ ContextColumns = Annotated[
     list[str] | None,
     typer.Option("--context", help="A column of a table that is a feature of the context; may be repeated."),
 ]
-RewardRange = Annotated[tuple[float, float], typer.Option("--range", help="The smallest and the largest reward.")]
+RewardRange = Annotated[
+    tuple[float, float] | None,
+    typer.Option("--range", help="The smallest and the largest reward; those of the log's bandit, or 0 and 1."),
+]
 Missing = Annotated[float | None, typer.Option(help="The reward of rows that have none; they are left out without it.")]
 Confidence = Annotated[float, typer.Option(help="The confidence of the interval.")]
-Floor = Annotated[float | None, typer.Option(help="A propensity that no arm of the log could fall below.")]
+Floor = Annotated[
+    float | None,
+    typer.Option(help="A propensity that no arm of the log could fall below; that of the log's bandit, if it had one."),
+]
 
 
 def _policy_or_uniform(text: str) -> Any:
@@ -65,7 +71,7 @@ def _off_policy(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the text has them
         for target in targets:
-            typer.echo(str(run(frame, target, **options)))
+            typer.echo(str(run(frame if table else log, target, **options)))  # a path, which says more than a frame
 
 
 @app.command()
@@ -76,7 +82,7 @@ def evaluate(
     propensity: PropensityColumn = "propensity",
     reward: RewardColumn = "reward",
     context: ContextColumns = None,
-    reward_range: RewardRange = (0.0, 1.0),
+    reward_range: RewardRange = None,
     missing: Missing = None,
     confidence: Confidence = 0.95,
     floor: Floor = None,
@@ -98,7 +104,7 @@ def replay(
     propensity: PropensityColumn = "propensity",
     reward: RewardColumn = "reward",
     context: ContextColumns = None,
-    reward_range: RewardRange = (0.0, 1.0),
+    reward_range: RewardRange = None,
     missing: Missing = None,
     confidence: Confidence = 0.95,
     floor: Floor = None,

@@ -140,7 +140,10 @@ def _check_range(rewards: F64, kept: I64, reward_range: tuple[float, float]) -> 
     outside = kept[(rewards[kept] < low) | (rewards[kept] > high) | np.isinf(rewards[kept])]
     if outside.size:
         row = outside[0]
-        raise ValueError(f"reward must be from {low} to {high}, see reward_range, got {rewards[row]} in row {row + 1}")
+        raise ValueError(
+            f"reward must be from {low} to {high}, see reward_range, got {rewards[row]} in row {row + 1}; "
+            "if rewards can be that, give reward_range=(low, high), or --range low high"
+        )
 
 
 def _names(found: set[Any], arms: Iterable[Any] | None) -> list[Any]:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from rightarm import inference
+from rightarm.evaluation.common import declared, settings_of
 from rightarm.evaluation.lift import UNIFORM, Lift, lift
 from rightarm.evaluation.sample_ratio import SampleRatio, plain, sample_ratio
 from rightarm.files import write_whole
@@ -26,8 +27,6 @@ from rightarm.lab.run.runner import duration
 from rightarm.logs import log_info
 from rightarm.logs.reader import read_log
 from rightarm.logs.rows import Rows, read_rows
-from rightarm.logs.stream import read_events
-from rightarm.scores.rewards import check_reward_range
 from rightarm.simulation.panels import Style, styles_of
 from rightarm.text import counted, number, percent, signed
 from rightarm.types import F64, I64
@@ -88,10 +87,9 @@ def log_report(
     True
     """
     told = _read(log)
-    limits = told.reward_range if reward_range is None else check_reward_range(reward_range)
+    limits, least = declared(told.settings, reward_range, floor)
     rows = read_rows(told.columns, None, limits, missing)
     page = _Page(told, rows, limits, check_confidence(confidence), told.control if control is None else control)
-    least = told.floor if floor is None else floor
     page.options = {"reward_range": limits, "missing": missing, "confidence": confidence, "floor": least}
     path = Path(path)
     write_whole(path, page.render(title or told.title).encode())
@@ -111,19 +109,9 @@ class Told:
     """Whether arms were chosen by contexts."""
 
     @property
-    def reward_range(self) -> tuple[float, float]:
-        """What rewards can be."""
-        return check_reward_range(self.settings.get("reward_range") or (0.0, 1.0))
-
-    @property
     def control(self) -> Hashable:
         """The arm that the bandit compares others with, or None."""
         return self.settings.get("control")
-
-    @property
-    def floor(self) -> float | None:
-        """A propensity that no arm could fall below, or None: a holdout takes its share of every arm's."""
-        return self.settings.get("floor", 0.0) * (1 - self.settings.get("holdout", 0.0)) or None
 
     @property
     def asked(self) -> F64 | None:
@@ -150,7 +138,7 @@ def _read(log: Any) -> Told:
     frame = log
     if isinstance(log, str | os.PathLike):
         frame, title, kinds = read_log(log), f"Report of {Path(log).name}", log_info(log).events
-        settings = next(read_events(log), {}).get("settings", {})
+        settings = settings_of(log)
     columns = {name: plain(frame[name]) for name in (*NEEDED, "among", "id", "asked", "told") if name in frame}
     lacking = [name for name in NEEDED if name not in columns]
     if lacking:
