@@ -21,7 +21,9 @@ LogFile = Annotated[
 ]
 Policies = Annotated[
     list[str],
-    typer.Option("--policy", help="Such as 'UCB(C=0.5)', uniform, or '{\"a\": 0.9, \"b\": 0.1}'; may be repeated."),
+    typer.Option(
+        "--policy", help="Such as 'UCB(C=0.5)', uniform, an arm, or '{\"a\": 0.9, \"b\": 0.1}'; may be repeated."
+    ),
 ]
 ArmColumn = Annotated[str, typer.Option("--arm", help="The column of a table that names the arm.")]
 PropensityColumn = Annotated[str, typer.Option("--propensity", help="The column with the propensity.")]
@@ -42,10 +44,21 @@ Floor = Annotated[
 ]
 
 
-def _policy_or_uniform(text: str) -> Any:
+def _target(text: str, names: dict[str, Any]) -> Any:
+    """What ``--policy`` says: probabilities by arm, an arm (also if it is called like a policy), or a policy."""
+    from rightarm.evaluation.targets import no_arm_among
     from rightarm.lab.experiment.expressions import read_policy
 
-    return text if text == "uniform" else read_policy(text)
+    if text.startswith("{"):
+        return _law_by_arm(text, names)
+    if text in names or text == "uniform":
+        return names.get(text, text)
+    try:
+        return read_policy(text)
+    except ValueError as error:
+        if not text.isidentifier():
+            raise
+        raise ValueError(f"{error}; and {text!r} is {no_arm_among(sorted(names.values(), key=str))}") from None
 
 
 def _law_by_arm(text: str, names: dict[str, Any]) -> dict[Any, Any]:
@@ -67,7 +80,7 @@ def _off_policy(
     frame = read_table(log, **columns) if table else read_log(log)
     listed = [arm for row in frame["among"].drop_nulls().unique() for arm in row] if "among" in frame else []
     names = {str(arm): arm for arm in [*frame["arm"].unique(), *listed]}
-    targets = [_law_by_arm(text, names) if text.startswith("{") else _policy_or_uniform(text) for text in policies]
+    targets = [_target(text, names) for text in policies]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the text has them
         for target in targets:

@@ -61,7 +61,7 @@ def check_floor(floor: float, rows: Rows) -> float:
 
 
 def in_words(reward_range: Ends, floor: float | None) -> str:
-    """What was taken as known beforehand."""
+    """What was taken as known beforehand, in words."""
     low, high = map(number, reward_range)
     return f"rewards from {low} to {high}, {'no floor' if floor is None else f'a floor of {number(floor)}'}"
 

@@ -79,7 +79,7 @@ class Evaluation:
             f"{100 * self.confidence:g}% interval, at any time": f"{self.low:.6g} to {self.high:.6g}",
             "effective rows": f"{self.effective_rows:,.1f}",
             "weights, mean and largest": f"{self.mean_weight:.4g}, {self.max_weight:.4g}",
-            "known beforehand": in_words(self.reward_range, self.floor),
+            "taken as known": in_words(self.reward_range, self.floor),
         }
 
     def __str__(self) -> str:

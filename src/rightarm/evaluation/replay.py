@@ -54,7 +54,7 @@ class Replay:
             "mean reward": f"{self.mean:.6g}",
             f"{100 * self.confidence:g}% interval, at any time": f"{self.low:.6g} to {self.high:.6g}",
             "most pulled arm": f"{arm}, {self.pulls[arm]:,} times",
-            "known beforehand": in_words(self.reward_range, self.floor),
+            "taken as known": in_words(self.reward_range, self.floor),
         }
 
     def __str__(self) -> str:

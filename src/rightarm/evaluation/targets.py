@@ -20,6 +20,7 @@ from rightarm.types import F64, I64
 ByContext = Callable[[F64], Mapping[Any, float] | Sequence[float] | F64]
 Target = str | float | Policy | Mapping[Any, float] | ByContext
 
+MOST_NAMES = 20  # of arms in an error
 ROUNDING = 1e-9  # by which probabilities may miss a sum of 1
 
 
@@ -125,7 +126,9 @@ def chooser_of(policy: Target, rows: Rows, reward_range: tuple[float, float]) ->
         return Learning(policy, rows, reward_range)
     if policy == "uniform" and "uniform" not in names:
         return Fixed(np.full(len(names), 1 / len(names)))
-    if isinstance(policy, str | int | float) and policy in names:  # always this arm
+    if isinstance(policy, str | int | float):  # always this arm
+        if policy not in names:
+            raise ValueError(f"policy {policy!r} is {no_arm_among(names)}")
         return Fixed(np.array([float(name == policy) for name in names]))
     if isinstance(policy, Mapping):
         return Fixed(chances_of(policy, rows))
@@ -136,6 +139,12 @@ def chooser_of(policy: Target, rows: Rows, reward_range: tuple[float, float]) ->
         "policy must be a policy, 'uniform', an arm, probabilities by arm, or a function from a context to "
         f"probabilities, got {policy!r}{hint}"
     )
+
+
+def no_arm_among(names: list[Any]) -> str:
+    """How an error ends about a name that is not among these arms."""
+    some = ", ".join(map(repr, names[:MOST_NAMES])) + (", ..." if len(names) > MOST_NAMES else "")
+    return f"no arm of the log, which are {some}"
 
 
 def features_for(policy: Target) -> Features | None:
