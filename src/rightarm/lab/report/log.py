@@ -48,6 +48,8 @@ READING = (
     "the same all the time; the lift does not, and is the one to trust where the world changes. All of it needs "
     "rewards from {low} to {high}, and that what comes late is neither better nor worse than what comes soon."
 )
+OF_MEANS = "the arm’s mean minus that of {arm}"
+OVER_CONTEXTS = "the difference from {arm}, weighted by propensities, over all contexts"
 BY_CONTEXT = "that depends on the context by which this bandit decides; differences below are over all contexts"
 READING_CONTEXTS = (
     " This bandit decides by contexts: it shows arms to different people, so the mean of an arm is that of the "
@@ -165,7 +167,7 @@ class _Page:
     ) -> None:
         self.log, self.rows, self.range, self.confidence = log, rows, reward_range, confidence
         self.names, self.place = _ordered(log.columns, rows.names), {name: i for i, name in enumerate(rows.names)}
-        self.control = self._named(control)
+        self.control, self.role = self._named(control), "the first arm" if control is None else "the control"
         self.arms = np.array([self.names.index(arm) for arm in log.columns["arm"]])  # of all decisions
         self.statistics = self._statistics()
         self.means: Means = inference.means(*self.statistics, reward_range, confidence)
@@ -200,11 +202,11 @@ class _Page:
             decided=best is not None and best.stop,
             lifts=[self._lift_row(UNIFORM), self._lift_row(self.control)],
             check=self.check,
-            control=str(self.control),
+            against=(OVER_CONTEXTS if self.log.contextual else OF_MEANS).format(arm=f"{self.role}, {self.control}"),
             facts={name: fact for name, fact in self._facts().items() if fact},
             shares=_share_chart([str(name) for name in self.names], self.arms, self.log.asked),
             estimates=self._estimates(),
-            head=["arm", "decisions", "share", "rewards", "mean", f"{sure}, at any time", "against the control"],
+            head=["arm", "decisions", "share", "rewards", "mean", f"{sure}, at any time", f"against {self.role}"],
             arms=[self._arm_row(i, gap) for i, gap in enumerate(gaps)],
             sentences=[str(gap) for gap in gaps if gap is not None and gap.better is not None],
             delays=self._delays(),
@@ -278,7 +280,7 @@ class _Page:
             Value(f"{int(counts[arm]):,}", counts[arm]),
             Value(number(means[arm], DIGITS) if known else "–", means[arm] if known else None),
             Value(f"{number(low, DIGITS)} to {number(high, DIGITS)}" if known else "–", low if known else None),
-            _gap_value(gap),
+            Value(self.role, None) if gap is None else _gap_value(gap),
         ]
 
     def _facts(self) -> dict[str, str]:
@@ -307,9 +309,7 @@ def _ordered(columns: dict[str, list[Any]], names: Sequence[Any]) -> list[Any]:
     return list(dict.fromkeys([*first, *names, *columns["arm"]]))
 
 
-def _gap_value(gap: Difference | None) -> Value:
-    if gap is None:
-        return Value("the control", None)
+def _gap_value(gap: Difference) -> Value:
     mark = {True: "less", False: "more", None: ""}[gap.better]
     return Value(_span(gap.low, gap.high), gap.estimate, mark)
 
