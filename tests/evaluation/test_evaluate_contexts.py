@@ -188,6 +188,16 @@ def test_functions_choose_among_the_arms_of_a_row() -> None:
         quietly(log | {"among": [["b", "a"], ["c", "b"]]}, lambda x: {"a": 1.0})
 
 
+def test_functions_are_told_which_columns_there_are(tmp_path: Path) -> None:
+    def by_name(x: Any) -> dict[str, float]:
+        return {"z": x["hour"]}
+
+    live_log(tmp_path / "log.jsonl", *LIVE["private"])
+    with pytest.raises(IndexError) as found:
+        evaluate(tmp_path / "log.jsonl", by_name)
+    assert found.value.__notes__ == [f"the context is an array with the columns {', '.join(FEATURES.names)}"]
+
+
 WRONG: dict[str, tuple[Any, str]] = {
     "sum": (lambda x: [0.5, 0.4], r"row 3: policy must have probabilities that add up to 1, got 0.9"),
     "negative": (lambda x: [1.5, -0.5], r"row 3: policy\['b'\] must be a probability, got -0.5"),

@@ -68,9 +68,14 @@ class Function(Fixed):
     def __init__(self, function: ByContext, rows: Rows) -> None:
         self.function, self.rows, self.contexts = function, rows, contexts_of(rows, function)
         self.contexts.flags.writeable = False
+        self.columns = [] if rows.contexts is None else rows.contexts.names
 
     def probabilities(self, row: int, arms: I64) -> F64:
-        given = self.function(self.contexts[row])
+        try:
+            given = self.function(self.contexts[row])
+        except IndexError as error:
+            error.add_note(f"the context is an array with the columns {', '.join(self.columns)}")
+            raise
         try:
             return relative(chances_of(given, self.rows), arms)
         except (TypeError, ValueError) as error:
