@@ -108,6 +108,18 @@ def test_the_policy_of_the_log_has_the_logs_own_mean(tmp_path: Path, estimator: 
     assert evaluate(ra.convert_log(path, tmp_path / "log.parquet"), policy) == evaluate(path, policy)
 
 
+@pytest.mark.parametrize("rewards_in_order", [True, False])
+def test_the_policy_of_a_log_with_late_rewards_has_other_weights(tmp_path: Path, rewards_in_order: bool) -> None:
+    """It is told rewards in the order of decisions, each before the next one."""
+    random, policy = np.random.default_rng(8), ra.BoltzmannGumbel(C=0.2)
+    with ra.Bandit(["a", "b"], policy, log=tmp_path / "log.jsonl", seed=3) as bandit:
+        for _ in range(30):
+            decisions = [bandit.ask() for _ in range(1 if rewards_in_order else 4)]
+            for decision in reversed(decisions):
+                bandit.tell(decision, float(random.random() < 0.5))
+    assert (quietly(tmp_path / "log.jsonl", policy).max_weight == pytest.approx(1.0, abs=1e-9)) == rewards_in_order
+
+
 # Contexts in other forms.
 
 

@@ -78,8 +78,8 @@ def replay(
     """Run ``policy`` over a log that was collected evenly at random, as if it had been there.
 
     In every row the policy chooses; where it chooses the arm of the log, it gets the reward and learns, and all other
-    rows are passed over. What it sees is what it would have seen live, for about rows/arms rounds. The interval is for
-    the mean, over the rounds played, of the expected rewards of its choices.
+    rows are passed over. What it sees is what it would have seen live, for about rows/arms rounds, or floor · rows. The
+    interval is for the mean, over the rounds played, of the expected rewards of its choices.
 
     A log whose propensities differ is refused, unless there is a ``floor``, given or that of its bandit, a propensity
     that no arm could fall below: a row with propensity μ is then kept with probability floor/μ only, which makes the
