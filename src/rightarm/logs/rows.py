@@ -47,6 +47,8 @@ class Rows:
     """The context of each row, or None if the log does not have that of every row."""
     arm_features: ArmFeatures | None = None
     """The features of the arms that each row could choose, or None likewise."""
+    ids: list[Any] | None = None
+    """The id of each row's decision, or None if the log has none."""
     ordered: bool = False
     """Whether the caller knows the order of ``names``: it was given, or they are 0, 1, 2 and so on."""
 
@@ -100,6 +102,7 @@ def read_rows(
         kept,
         contexts if contexts is None else contexts.keeping(kept),
         of_arms if of_arms is None else of_arms.keeping(kept),
+        [columns["id"][i] for i in kept] if "id" in columns else None,
         arms is not None or names == list(range(len(names))),
     )
 
@@ -108,7 +111,7 @@ def _columns(log: Any) -> dict[str, list[Any]]:
     for name in ("arm", "propensity", "reward"):
         if name not in log:
             raise ValueError(f"log must have the columns arm, propensity and reward, got none called {name!r}")
-    columns = {name: listed(log[name]) for name in ("arm", "propensity", "reward", "among") if name in log}
+    columns = {name: listed(log[name]) for name in ("id", "arm", "propensity", "reward", "among") if name in log}
     columns.setdefault("among", [None] * len(columns["arm"]))
     check_lengths([len(column) for column in columns.values()])
     return columns
