@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -57,6 +59,17 @@ def test_both_say_what_the_library_says(table: Path) -> None:
     assert str(ra.replay(frame, ra.UCB(C=0.5), seed=3)) in done.output
 
 
+def test_an_arm_stands_for_always_this_arm(table: Path, tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["evaluate", str(table), "--policy", "2", *COLUMNS])
+    assert done.output == str(ra.evaluate(ra.read_table(table, arm="item", propensity="p", reward="click"), 2)) + "\n"
+    named = {"arm": ["large", "UCB1"] * 200, "propensity": [0.5] * 400, "reward": [0.0, 1.0] * 200}
+    pl.DataFrame(named).write_csv(tmp_path / "named.csv")
+    runs: dict[str, Callable[..., Any]] = {"evaluate": ra.evaluate, "replay": ra.replay}
+    for command, run in runs.items():
+        done = CliRunner().invoke(app, [command, str(tmp_path / "named.csv"), "--policy", "large", "--policy", "UCB1"])
+        assert done.output == f"{run(named, 'large')}\n{run(named, 'UCB1')}\n"
+
+
 @pytest.mark.parametrize("name", ["log.jsonl", "log.parquet"])
 def test_logs_of_rightarm(tmp_path: Path, name: str) -> None:
     with ra.LogWriter(tmp_path / "log.jsonl") as log:
@@ -75,6 +88,7 @@ def test_logs_of_rightarm(tmp_path: Path, name: str) -> None:
     ("arguments", "said"),
     [
         (["--policy", "Nobody"], "unknown policy Nobody"),
+        (["--policy", "Nobody"], "and 'Nobody' is no arm of the log, which are 0, 1, 2"),
         (["--policy", '{"0": 1'], 'policy must be JSON if it begins with a brace, got {"0": 1'),
         (["--policy", "uniform", "--arm", "thing"], "got 'thing'"),
         (["--policy", "uniform", "--confidence", "2"], "confidence must be between 0 and 1, got 2.0"),

@@ -187,7 +187,17 @@ WRONG: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "policy": (
         {},
         {"policy": "best"},
-        "policy must be a policy, .*, an arm, probabilities by arm, or a function .*, got .best.",
+        "policy 'best' is no arm of the log, which are 'a', 'b'",
+    ),
+    "a number": (
+        {"arm": list(range(30)) * 2, "propensity": [0.5] * 60, "reward": [0.0] * 60},
+        {"policy": 30},
+        "policy 30 is no arm of the log, which are 0, 1, .* 19, \\.\\.\\.$",
+    ),
+    "no name": (
+        {},
+        {"policy": ["a"]},
+        "policy must be a policy, .*, an arm, probabilities by arm, or a function .*, got .'a'.",
     ),
     "family": ({}, {"policy": ra.UCB}, "call it with its parameters first"),
     "arm": ({}, {"policy": {"z": 1.0}}, "policy must give probabilities to arms of the log, .*, got 'z'"),

@@ -108,6 +108,18 @@ def test_the_policy_of_the_log_has_the_logs_own_mean(tmp_path: Path, estimator: 
     assert evaluate(ra.convert_log(path, tmp_path / "log.parquet"), policy) == evaluate(path, policy)
 
 
+@pytest.mark.parametrize("rewards_in_order", [True, False])
+def test_the_policy_of_a_log_with_late_rewards_has_other_weights(tmp_path: Path, rewards_in_order: bool) -> None:
+    """It is told rewards in the order of decisions, each before the next one."""
+    random, policy = np.random.default_rng(8), ra.BoltzmannGumbel(C=0.2)
+    with ra.Bandit(["a", "b"], policy, log=tmp_path / "log.jsonl", seed=3) as bandit:
+        for _ in range(30):
+            decisions = [bandit.ask() for _ in range(1 if rewards_in_order else 4)]
+            for decision in reversed(decisions):
+                bandit.tell(decision, float(random.random() < 0.5))
+    assert (quietly(tmp_path / "log.jsonl", policy).max_weight == pytest.approx(1.0, abs=1e-9)) == rewards_in_order
+
+
 # Contexts in other forms.
 
 
@@ -157,12 +169,27 @@ def test_rows_without_a_reward_are_left_out_with_their_contexts() -> None:
 def test_functions_give_probabilities_by_arm_or_in_order() -> None:
     log = World(5).even_log(50)
     named = log | {"arm": ["dcba"[i] for i in log["arm"]]}
-    in_order = quietly(named, lambda x: law(x)[::-1].tolist())
+    in_order = quietly(named, lambda x: law(x)[::-1].tolist(), arms="abcd")
     by_arm = quietly(named, lambda x: dict(zip("dcba", law(x), strict=True)))
     as_given = quietly(named, law, arms="dcba")
     for found in (in_order, by_arm, as_given):
         assert found.ips == pytest.approx(quietly(log, law).ips, abs=1e-12)
         assert found.dr == pytest.approx(quietly(log, law).dr, abs=1e-12)
+
+
+def test_what_is_given_in_order_needs_an_order() -> None:
+    """That of the log's arms, of their names, or of the arms of a bandit: nobody knows which was meant."""
+    log: Log = {"arm": ["small", "large"] * 20, "propensity": [0.5] * 40, "reward": [0.0, 1.0] * 20}
+    log["context"], table = [[1.0]] * 40, np.tile([0.0, 1.0], (40, 1))
+    for use in (evaluate, replay):
+        with pytest.raises(ValueError, match=r"row 1: give probabilities by arm, or arms= to say the order, got \[0.9"):
+            use(log, lambda x: [0.9, 0.1])
+    assert quietly(log, lambda x: [0.9, 0.1], arms=["small", "large"]).ips == pytest.approx(0.1)
+    with pytest.raises(
+        ValueError, match=r"give arms= to say the order of the columns of rewards; the arms are .'large'"
+    ):
+        evaluate(log, "uniform", rewards=table)
+    assert quietly(log, "uniform", rewards=table, arms=["small", "large"]).dr == pytest.approx(0.5)
 
 
 def test_functions_choose_among_the_arms_of_a_row() -> None:
@@ -171,6 +198,16 @@ def test_functions_choose_among_the_arms_of_a_row() -> None:
     assert result.ips == pytest.approx((0.5 / 0.5 + 0.75 / 0.5) / 2)
     with pytest.raises(ValueError, match="row 2: the policy gives no probability to any of the arms"):
         quietly(log | {"among": [["b", "a"], ["c", "b"]]}, lambda x: {"a": 1.0})
+
+
+def test_functions_are_told_which_columns_there_are(tmp_path: Path) -> None:
+    def by_name(x: Any) -> dict[str, float]:
+        return {"z": x["hour"]}
+
+    live_log(tmp_path / "log.jsonl", *LIVE["private"])
+    with pytest.raises(IndexError) as found:
+        evaluate(tmp_path / "log.jsonl", by_name)
+    assert found.value.__notes__ == [f"the context is an array with the columns {', '.join(FEATURES.names)}"]
 
 
 WRONG: dict[str, tuple[Any, str]] = {
@@ -189,7 +226,7 @@ def test_what_are_no_probabilities_is_refused_with_the_row(function: Any, said: 
     """Row 3 of the log: the first two have no reward."""
     log = {"arm": ["a", "b"] * 2, "propensity": [0.5] * 4, "reward": [None, None, 1.0, 0.0], "context": [[1.0]] * 4}
     with pytest.raises((TypeError, ValueError), match=said):
-        evaluate(log, function)
+        evaluate(log, function, arms="ab")
 
 
 # What is refused.

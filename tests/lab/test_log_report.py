@@ -69,6 +69,9 @@ def test_arms_that_were_chosen_by_contexts(log_context: bool, tmp_path: Path) ->
     assert "The best arm: that depends on the context" in page.words
     assert "Mean reward of each arm where it was chosen" in page.words
     assert "This bandit decides by contexts" in page.words
+    assert "the difference from the first arm, a, weighted by propensities, over all contexts:" in page.words
+    assert "mean minus" not in page.words
+    assert "the control" not in page.words
     assert f"{signed(found.low, 3)} to {signed(found.high, 3)}" in page.words
 
 
@@ -81,6 +84,7 @@ def test_the_page_says_what_the_log_has(log: Path, tmp_path: Path) -> None:
     assert "Report of week.jsonl" in page.words
     assert "blue is the best of 3 arms (95%, at any time): one can stop." in page.words
     assert "The log is in order" in page.words
+    assert "The last column is the arm’s mean minus that of the first arm, red: green" in page.words
     assert "2026-09-21 14:13 to 2026-09-22 20:11 UTC" in page.words
     for kind, times in {"wait for a reward": 3, "closed without a reward": 2, "no decision led to": 1}.items():
         assert re.search(rf"\b{times}\s*[^\d]*{kind}", page.words)

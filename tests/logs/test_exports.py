@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -131,6 +132,22 @@ def test_features_are_called_as_in_the_policy_of_the_log(tmp_path: Path) -> None
     assert wide["hour", "context reward", "device=phone", "device=other"].rows() == [(7.0, 3.0, 1.0, 0.0)]
     assert wide["reward"].to_list() == [1.0]
     assert "context" not in wide.columns
+    wide.drop("among", "arm_features", strict=False).write_csv(tmp_path / "log.csv")
+    assert ra.read_table(tmp_path / "log.csv")["reward"].to_list() == [1.0]
+
+
+def test_events_are_called_as_decisions_are(tmp_path: Path) -> None:
+    def event_ids(log: Any) -> list[str]:
+        return [json.loads(line)["EventId"] for line in ra.to_vw(log, tmp_path / "log.dsjson").read_text().splitlines()]
+
+    with ra.LogWriter(tmp_path / "log.jsonl") as log:
+        for i in (17, 5, 9):
+            log.decision(i, "red", 1.0, 1, 1, 1.0)
+        log.reward(9, 1.0, 2.0)
+        log.reward(17, 0.0, 2.0)
+    assert event_ids(tmp_path / "log.jsonl") == event_ids(ra.read_log(tmp_path / "log.jsonl")) == ["17", "9"]
+    assert event_ids(LOG | {"id": [f"visit {i}" for i in range(5)]}) == ["visit 0", "visit 1", "visit 3", "visit 4"]
+    assert event_ids(LOG) == ["1", "2", "3", "4"]
 
 
 def labels(examples: Any, kind: Any) -> list[list[tuple[float, float]]]:

@@ -21,7 +21,9 @@ LogFile = Annotated[
 ]
 Policies = Annotated[
     list[str],
-    typer.Option("--policy", help="Such as 'UCB(C=0.5)', uniform, or '{\"a\": 0.9, \"b\": 0.1}'; may be repeated."),
+    typer.Option(
+        "--policy", help="Such as 'UCB(C=0.5)', uniform, an arm, or '{\"a\": 0.9, \"b\": 0.1}'; may be repeated."
+    ),
 ]
 ArmColumn = Annotated[str, typer.Option("--arm", help="The column of a table that names the arm.")]
 PropensityColumn = Annotated[str, typer.Option("--propensity", help="The column with the propensity.")]
@@ -30,16 +32,33 @@ ContextColumns = Annotated[
     list[str] | None,
     typer.Option("--context", help="A column of a table that is a feature of the context; may be repeated."),
 ]
-RewardRange = Annotated[tuple[float, float], typer.Option("--range", help="The smallest and the largest reward.")]
+RewardRange = Annotated[
+    tuple[float, float] | None,
+    typer.Option("--range", help="The smallest and the largest reward; those of the log's bandit, or 0 and 1."),
+]
 Missing = Annotated[float | None, typer.Option(help="The reward of rows that have none; they are left out without it.")]
 Confidence = Annotated[float, typer.Option(help="The confidence of the interval.")]
-Floor = Annotated[float | None, typer.Option(help="A propensity that no arm of the log could fall below.")]
+Floor = Annotated[
+    float | None,
+    typer.Option(help="A propensity that no arm of the log could fall below; that of the log's bandit, if it had one."),
+]
 
 
-def _policy_or_uniform(text: str) -> Any:
+def _target(text: str, names: dict[str, Any]) -> Any:
+    """What ``--policy`` says: probabilities by arm, an arm (also if it is called like a policy), or a policy."""
+    from rightarm.evaluation.targets import no_arm_among
     from rightarm.lab.experiment.expressions import read_policy
 
-    return text if text == "uniform" else read_policy(text)
+    if text.startswith("{"):
+        return _law_by_arm(text, names)
+    if text in names or text == "uniform":
+        return names.get(text, text)
+    try:
+        return read_policy(text)
+    except ValueError as error:
+        if not text.isidentifier():
+            raise
+        raise ValueError(f"{error}; and {text!r} is {no_arm_among(sorted(names.values(), key=str))}") from None
 
 
 def _law_by_arm(text: str, names: dict[str, Any]) -> dict[Any, Any]:
@@ -61,11 +80,11 @@ def _off_policy(
     frame = read_table(log, **columns) if table else read_log(log)
     listed = [arm for row in frame["among"].drop_nulls().unique() for arm in row] if "among" in frame else []
     names = {str(arm): arm for arm in [*frame["arm"].unique(), *listed]}
-    targets = [_law_by_arm(text, names) if text.startswith("{") else _policy_or_uniform(text) for text in policies]
+    targets = [_target(text, names) for text in policies]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the text has them
         for target in targets:
-            typer.echo(str(run(frame, target, **options)))
+            typer.echo(str(run(frame if table else log, target, **options)))  # a path, which says more than a frame
 
 
 @app.command()
@@ -76,7 +95,7 @@ def evaluate(
     propensity: PropensityColumn = "propensity",
     reward: RewardColumn = "reward",
     context: ContextColumns = None,
-    reward_range: RewardRange = (0.0, 1.0),
+    reward_range: RewardRange = None,
     missing: Missing = None,
     confidence: Confidence = 0.95,
     floor: Floor = None,
@@ -98,7 +117,7 @@ def replay(
     propensity: PropensityColumn = "propensity",
     reward: RewardColumn = "reward",
     context: ContextColumns = None,
-    reward_range: RewardRange = (0.0, 1.0),
+    reward_range: RewardRange = None,
     missing: Missing = None,
     confidence: Confidence = 0.95,
     floor: Floor = None,

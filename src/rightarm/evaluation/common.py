@@ -1,18 +1,42 @@
-"""What `evaluate` and `replay` share: checks of their options, and results as text."""
+"""What `evaluate`, `replay` and `lift` share: their options, by whom these are given, and results as text."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
+from rightarm.formula import check_number
 from rightarm.logs.events import check_propensity
+from rightarm.logs.reader import is_log
 from rightarm.logs.rows import Rows
+from rightarm.logs.stream import read_events
 from rightarm.notebook import html_table
-from rightarm.text import table, wrapped
+from rightarm.scores.rewards import check_reward_range
+from rightarm.text import number, table, wrapped
+
+Ends = tuple[float, float]
 
 LEAST = 1e-100  # propensity: squares of weights are summed
+
+
+def settings_of(log: Any) -> dict[str, Any]:
+    """How the bandit was set up that wrote a log; nothing if that is no path, or the log does not say."""
+    if not isinstance(log, str | os.PathLike) or not is_log(log):
+        return {}
+    settings: dict[str, Any] = next(read_events(log), {}).get("settings", {})
+    return settings
+
+
+def declared(settings: Mapping[str, Any], reward_range: Ends | None, floor: float | None) -> tuple[Ends, float | None]:
+    """The range of rewards and the floor: those that are given, or those of the settings, or 0 to 1 and none."""
+    limits = settings.get("reward_range") if reward_range is None else reward_range
+    if floor is None:
+        own, holdout = (check_number(name, settings.get(name, 0.0)) for name in ("floor", "holdout"))
+        floor = own * (1 - holdout) or None  # a holdout may take its share of every arm's
+    return check_reward_range((0.0, 1.0) if limits is None else limits), floor
 
 
 def check_propensities(rows: Rows) -> None:
@@ -34,6 +58,12 @@ def check_floor(floor: float, rows: Rows) -> float:
         row = int(np.argmax(below))
         raise ValueError(f"floor must be at most every propensity, got {floor} and {rows.propensities[row]} in the log")
     return floor
+
+
+def in_words(reward_range: Ends, floor: float | None) -> str:
+    """What was taken as known beforehand, in words."""
+    low, high = map(number, reward_range)
+    return f"rewards from {low} to {high}, {'no floor' if floor is None else f'a floor of {number(floor)}'}"
 
 
 def as_text(title: str, pairs: Mapping[str, str], warnings: Iterable[str] = ()) -> str:

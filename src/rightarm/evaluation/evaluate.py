@@ -14,12 +14,19 @@ from typing import Any
 
 import numpy as np
 
-from rightarm.evaluation.common import as_html, as_text, check_floor, check_propensities
+from rightarm.evaluation.common import (
+    as_html,
+    as_text,
+    check_floor,
+    check_propensities,
+    declared,
+    in_words,
+    settings_of,
+)
 from rightarm.evaluation.expected import Expected, expected_by
 from rightarm.evaluation.targets import Chooser, Target, chooser_of, features_for, name_of
 from rightarm.inference.confidence import check_confidence, joint_lower_bound
 from rightarm.logs.rows import Rows, read_rows
-from rightarm.scores.rewards import check_reward_range
 from rightarm.types import F64
 
 FEW = 100  # effective rows below which an answer says little
@@ -55,6 +62,10 @@ class Evaluation:
     mean_weight: float
     """Near 1 if the propensities are right and the log could choose every arm that the policy chooses."""
     max_weight: float
+    reward_range: tuple[float, float]
+    """What rewards could be: as given, or as the log says, or 0 to 1."""
+    floor: float | None
+    """The propensity that no arm could fall below, as given or as the log says; None if neither does."""
     warnings: tuple[str, ...]
     """Why the numbers may be worth little; empty if nothing is wrong."""
 
@@ -68,6 +79,7 @@ class Evaluation:
             f"{100 * self.confidence:g}% interval, at any time": f"{self.low:.6g} to {self.high:.6g}",
             "effective rows": f"{self.effective_rows:,.1f}",
             "weights, mean and largest": f"{self.mean_weight:.4g}, {self.max_weight:.4g}",
+            "taken as known": in_words(self.reward_range, self.floor),
         }
 
     def __str__(self) -> str:
@@ -82,7 +94,7 @@ def evaluate(
     policy: Target,
     *,
     arms: Iterable[Any] | None = None,
-    reward_range: tuple[float, float] = (0.0, 1.0),
+    reward_range: tuple[float, float] | None = None,
     missing: float | None = None,
     confidence: float = 0.95,
     floor: float | None = None,
@@ -97,22 +109,25 @@ def evaluate(
         IPS = mean of w_t r_t        self-normalised = Σ w_t r_t / Σ w_t
         doubly robust = mean of  Σ_a π_t(a) q_t(a) + w_t (r_t − q_t(A_t))
 
-    - ``policy``: "uniform"; an arm, always that one; probabilities by arm, the same in every row; a function that
-      takes the context, an array of numbers, and gives probabilities, by arm or in the order of ``arms``; or a policy
-      of rightarm. That one learns from the log as it goes: π_t are the probabilities with which it would draw after the
-      rows before t, in the context of row t if it looks at contexts. What is estimated then is the mean reward of its
-      choices made with the log's knowledge, not what it would have found out by itself: `replay` estimates that.
+    - ``policy``: "uniform"; an arm, always that one; probabilities by arm, the same in every row; a function that takes
+      the context, an array with the columns of the log's context (`Features.names`), and gives probabilities, by arm,
+      or in the order of ``arms`` if these are given or are numbered 0, 1, 2 and so on; or a policy of rightarm. That
+      one learns from the log as it goes: π_t are the probabilities with which it would draw after the rows before t, in
+      the context of row t if it looks at contexts. What is estimated then is the mean reward of its choices made with
+      the log's knowledge, not what it would have found out by itself: `replay` estimates that.
     - ``log``: a path, a frame such as `read_log` gives, or a mapping of columns ``arm``, ``propensity``, ``reward``,
       in the order of decisions. If it has ``among`` in every row, the policy chooses among these. ``context``, if it is
       there, has a row of numbers for each decision, as `Features.encode_many` makes them, or is a table of the
       features, which those of the policy encode; ``arm_features`` has a row of numbers for each arm of ``among``.
-    - ``arms``: all arms, if the log does not show them all.
-    - ``reward_range``: what rewards can be, known beforehand and not read off the log. For a policy that is for rewards
-      of a certain range (`Policy.rewards`), rewards are scaled from this one to that.
+    - ``arms``: all arms, if the log does not show them all, or if their order matters.
+    - ``reward_range``: what rewards can be, known beforehand and not read off them. Without it the range that the log's
+      bandit was given, if ``log`` is a path and the bandit had one, else 0 to 1. For a policy that is for rewards of a
+      certain range (`Policy.rewards`), rewards are scaled from this one to that.
     - ``missing``: the reward that counts where none came; without it such rows are left out, which is right only if
       rewards are lost by chance.
-    - ``floor``: a propensity that no arm could fall below, if there is one, known beforehand. The interval then also
-      uses the doubly robust rewards; it becomes narrower where rewards are rare or arms differ much, not always.
+    - ``floor``: a propensity that no arm could fall below, if there is one, known beforehand; without it likewise that
+      of the log's bandit. The interval then also uses the doubly robust rewards; it becomes narrower where rewards are
+      rare or arms differ much, not always.
     - ``rewards``: q_t of your own, an array with a row for each row of the log and a column for each of ``arms``; or a
       regression with ``fit`` and ``predict``, such as those of scikit-learn. Without it q_t is the arm's mean so far,
       or, if the log has contexts, ridge regression on them (for each arm by itself, with standardised columns),
@@ -138,7 +153,7 @@ def evaluate(
     >>> round(result.ips, 9), round(result.mean_weight, 9)
     (0.5, 1.0)
     """
-    low, high = check_reward_range(reward_range)
+    (low, high), floor = declared(settings_of(log), reward_range, floor)
     rows, span = read_rows(log, arms, (low, high), missing, features_for(policy)), high - low
     check_propensities(rows)
     target, scaled = chooser_of(policy, rows, (low, high)), (rows.rewards - low) / span
@@ -170,6 +185,8 @@ def evaluate(
         effective_rows=_effective(weights),
         mean_weight=total / weights.size,
         max_weight=float(weights.max()),
+        reward_range=(low, high),
+        floor=floor,
         warnings=tuple(found),
     )
 

@@ -121,6 +121,8 @@ class Given:
     """Rewards that were expected beforehand: a row for each row of the log, and a column for each arm."""
 
     def __init__(self, rewards: Any, rows: Rows, limits: tuple[float, float]) -> None:
+        if not rows.ordered:
+            raise ValueError(f"give arms= to say the order of the columns of rewards; the arms are {rows.names!r:.80}")
         length = rows.arms.size + rows.left_out
         try:
             table = np.array(rewards, dtype=float)

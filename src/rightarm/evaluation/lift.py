@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from rightarm.evaluation.common import check_floor
+from rightarm.evaluation.common import check_floor, declared, in_words, settings_of
 from rightarm.evaluation.evaluate import weighted
 from rightarm.evaluation.expected import running
 from rightarm.evaluation.targets import chooser_of
 from rightarm.inference.confidence import check_confidence, joint_lower_bound
 from rightarm.logs.rows import Rows, read_rows
-from rightarm.scores.rewards import check_reward_range
 from rightarm.text import number, signed
 from rightarm.types import F64
 
@@ -36,6 +35,10 @@ class Lift:
     """The lower end of the interval of the difference."""
     high: float
     confidence: float
+    reward_range: tuple[float, float]
+    """What rewards could be: as given, or as the log says, or 0 to 1."""
+    floor: float | None
+    """The propensity that no arm could fall below, as given or as the log says; None if neither does."""
 
     @property
     def estimate(self) -> float:
@@ -45,7 +48,8 @@ class Lift:
     def __str__(self) -> str:
         other = "a uniform choice" if self.against == UNIFORM else f"always {self.against}"
         sure = f"{100 * self.confidence:g}%, at any time"
-        ends = f"between {signed(self.low)} and {signed(self.high)} ({sure})"
+        known = in_words(self.reward_range, self.floor)
+        ends = f"between {signed(self.low)} and {signed(self.high)} with {known} ({sure})"
         return f"{number(self.logged)} per decision, {signed(self.estimate)} against {other}: {ends}"
 
 
@@ -54,7 +58,7 @@ def lift(
     against: Any = UNIFORM,
     *,
     arms: Iterable[Any] | None = None,
-    reward_range: tuple[float, float] = (0.0, 1.0),
+    reward_range: tuple[float, float] | None = None,
     missing: float | None = None,
     confidence: float = 0.95,
     floor: float | None = None,
@@ -75,10 +79,11 @@ def lift(
     Karampatziakis, Mineiro and Ramdas, "Off-policy confidence sequences", ICML 2021.
 
     >>> arms, chances, rewards = ["a", "b", "b", "b"], [0.25, 0.75, 0.75, 0.75], [0, 1, 1, 1]
-    >>> print(lift({"arm": arms * 300, "propensity": chances * 300, "reward": rewards * 300}))
-    0.75 per decision, +0.25 against a uniform choice: between +0.2065 and +0.2637 (95%, at any time)
+    >>> found = lift({"arm": arms * 300, "propensity": chances * 300, "reward": rewards * 300})
+    >>> round(found.estimate, 4), round(found.low, 4), round(found.high, 4)
+    (0.25, 0.2065, 0.2637)
     """
-    low, high = check_reward_range(reward_range)
+    (low, high), floor = declared(settings_of(log), reward_range, floor)
     rows, span = read_rows(log, arms, (low, high), missing), high - low
     scaled, weights = (rows.rewards - low) / span, _weights(rows, against)
     side = (1 + check_confidence(confidence)) / 2
@@ -93,7 +98,7 @@ def lift(
     total = float(weights.sum())
     other = low + span * float(weights @ scaled) / total if total else float("nan")
     mean = float(rows.rewards.mean())
-    return Lift(against, weights.size, mean, other, span * least, span * most, confidence)
+    return Lift(against, weights.size, mean, other, span * least, span * most, confidence, (low, high), floor)
 
 
 def _weights(rows: Rows, against: Any) -> F64:

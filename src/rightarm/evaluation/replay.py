@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from rightarm.evaluation.common import as_html, as_text, check_floor
+from rightarm.evaluation.common import as_html, as_text, check_floor, declared, in_words, settings_of
 from rightarm.evaluation.targets import Target, chooser_of, features_for, name_of
 from rightarm.formula import check_count
 from rightarm.inference.confidence import interval
 from rightarm.logs.rows import Rows, read_rows
-from rightarm.scores.rewards import check_reward_range
 from rightarm.types import F64
 
 ROUNDED = 1e-3  # relative error that propensities in the files of others may have
@@ -40,6 +39,10 @@ class Replay:
     confidence: float
     pulls: dict[Any, int]
     """How often the policy pulled each arm."""
+    reward_range: tuple[float, float]
+    """What rewards could be: as given, or as the log says, or 0 to 1."""
+    floor: float | None
+    """The floor by which rows were kept, as given or as the log says; None if the log is even."""
     rewards: F64 = field(repr=False, compare=False)
     """The rewards, round by round."""
 
@@ -51,6 +54,7 @@ class Replay:
             "mean reward": f"{self.mean:.6g}",
             f"{100 * self.confidence:g}% interval, at any time": f"{self.low:.6g} to {self.high:.6g}",
             "most pulled arm": f"{arm}, {self.pulls[arm]:,} times",
+            "taken as known": in_words(self.reward_range, self.floor),
         }
 
     def __str__(self) -> str:
@@ -65,7 +69,7 @@ def replay(
     policy: Target,
     *,
     arms: Iterable[Any] | None = None,
-    reward_range: tuple[float, float] = (0.0, 1.0),
+    reward_range: tuple[float, float] | None = None,
     missing: float | None = None,
     confidence: float = 0.95,
     floor: float | None = None,
@@ -74,11 +78,12 @@ def replay(
     """Run ``policy`` over a log that was collected evenly at random, as if it had been there.
 
     In every row the policy chooses; where it chooses the arm of the log, it gets the reward and learns, and all other
-    rows are passed over. What it sees is what it would have seen live, for about rows/arms rounds. The interval is for
-    the mean, over the rounds played, of the expected rewards of its choices.
+    rows are passed over. What it sees is what it would have seen live, for about rows/arms rounds, or floor · rows. The
+    interval is for the mean, over the rounds played, of the expected rewards of its choices.
 
-    A log whose propensities differ is refused, unless ``floor`` is given, a propensity that no arm could fall below: a
-    row with propensity μ is then kept with probability floor/μ only, which makes the rows kept even.
+    A log whose propensities differ is refused, unless there is a ``floor``, given or that of its bandit, a propensity
+    that no arm could fall below: a row with propensity μ is then kept with probability floor/μ only, which makes the
+    rows kept even.
 
     Parameters are those of `evaluate`; the policy draws from ``seed``. A policy that looks at contexts sees those of
     the rows where it decides; its running means and deviations of features are of the rounds that it played.
@@ -92,10 +97,12 @@ def replay(
     >>> result.pulls["b"] > 300, result.mean > 0.9
     (True, True)
     """
-    low, high = check_reward_range(reward_range)
+    (low, high), own = declared(settings_of(log), reward_range, floor)
     rows, span = read_rows(log, arms, (low, high), missing, features_for(policy)), high - low
     target = chooser_of(policy, rows, (low, high))
     random = np.random.default_rng(check_count("seed", seed, least=0))
+    if floor is None and not _is_even(rows):
+        floor = own  # an even log would only lose rows by it
     if floor is None:
         _check_even(rows)
     least = float(rows.propensities.min()) if floor is None else check_floor(floor, rows)
@@ -125,14 +132,22 @@ def replay(
         high=low + span * ends[1],
         confidence=confidence,
         pulls={name: int(count) for name, count in zip(rows.names, counts, strict=True)},
+        reward_range=(low, high),
+        floor=floor,
         rewards=rewards,
     )
+
+
+def _is_even(rows: Rows) -> bool:
+    """Whether all propensities are the same."""
+    most = float(rows.propensities.max())
+    return most - float(rows.propensities.min()) <= ROUNDED * most
 
 
 def _check_even(rows: Rows) -> None:
     """Refuse a log that was not collected evenly at random."""
     least, most = float(rows.propensities.min()), float(rows.propensities.max())
-    if most - least > ROUNDED * most:
+    if not _is_even(rows):
         raise ValueError(
             f"replay needs a log collected evenly at random, got propensities from {least:.6g} to {most:.6g}; "
             "give a floor that no propensity can fall below, or use evaluate"

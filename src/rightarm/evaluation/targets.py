@@ -20,6 +20,7 @@ from rightarm.types import F64, I64
 ByContext = Callable[[F64], Mapping[Any, float] | Sequence[float] | F64]
 Target = str | float | Policy | Mapping[Any, float] | ByContext
 
+MOST_NAMES = 20  # of arms in an error
 ROUNDING = 1e-9  # by which probabilities may miss a sum of 1
 
 
@@ -65,16 +66,20 @@ class Function(Fixed):
     fixed: F64 | None = None
 
     def __init__(self, function: ByContext, rows: Rows) -> None:
-        self.function, self.names, self.contexts = function, rows.names, contexts_of(rows, function)
-        self.places = rows.places
+        self.function, self.rows, self.contexts = function, rows, contexts_of(rows, function)
         self.contexts.flags.writeable = False
+        self.columns = [] if rows.contexts is None else rows.contexts.names
 
     def probabilities(self, row: int, arms: I64) -> F64:
-        given = self.function(self.contexts[row])
         try:
-            return relative(chances_of(given, self.names), arms)
+            given = self.function(self.contexts[row])
+        except IndexError as error:
+            error.add_note(f"the context is an array with the columns {', '.join(self.columns)}")
+            raise
+        try:
+            return relative(chances_of(given, self.rows), arms)
         except (TypeError, ValueError) as error:
-            raise type(error)(f"row {self.places[row] + 1}: {error}") from None
+            raise type(error)(f"row {self.rows.places[row] + 1}: {error}") from None
 
 
 class Learning:
@@ -126,10 +131,12 @@ def chooser_of(policy: Target, rows: Rows, reward_range: tuple[float, float]) ->
         return Learning(policy, rows, reward_range)
     if policy == "uniform" and "uniform" not in names:
         return Fixed(np.full(len(names), 1 / len(names)))
-    if isinstance(policy, str | int | float) and policy in names:  # always this arm
+    if isinstance(policy, str | int | float):  # always this arm
+        if policy not in names:
+            raise ValueError(f"policy {policy!r} is {no_arm_among(names)}")
         return Fixed(np.array([float(name == policy) for name in names]))
     if isinstance(policy, Mapping):
-        return Fixed(chances_of(policy, names))
+        return Fixed(chances_of(policy, rows))
     if callable(policy) and not isinstance(policy, PolicyFamily | type):
         return Function(policy, rows)
     hint = "; call it with its parameters first" if callable(policy) else ""
@@ -137,6 +144,12 @@ def chooser_of(policy: Target, rows: Rows, reward_range: tuple[float, float]) ->
         "policy must be a policy, 'uniform', an arm, probabilities by arm, or a function from a context to "
         f"probabilities, got {policy!r}{hint}"
     )
+
+
+def no_arm_among(names: list[Any]) -> str:
+    """How an error ends about a name that is not among these arms."""
+    some = ", ".join(map(repr, names[:MOST_NAMES])) + (", ..." if len(names) > MOST_NAMES else "")
+    return f"no arm of the log, which are {some}"
 
 
 def features_for(policy: Target) -> Features | None:
@@ -156,16 +169,19 @@ def name_of(policy: Target) -> str:
 # Probabilities.
 
 
-def chances_of(given: Any, names: list[Any]) -> F64:
+def chances_of(given: Any, rows: Rows) -> F64:
     """Probabilities of all arms, given by arm or in their order, checked."""
+    names = rows.names
     if isinstance(given, Mapping):
         unknown = [arm for arm in given if arm not in names]
         if unknown:
             text = "policy must give probabilities to arms of the log, or to others in arms"
             raise ValueError(f"{text}, got {unknown[0]!r}")
         given = [given.get(name, 0.0) for name in names]
-    if isinstance(given, str) or not hasattr(given, "__len__"):
+    elif isinstance(given, str) or not hasattr(given, "__len__"):
         raise TypeError(f"policy must give probabilities by arm, or in the order of arms, got {given!r:.80}")
+    elif not rows.ordered:
+        raise ValueError(f"give probabilities by arm, or arms= to say the order, got {given!r:.80}")
     if len(given) != len(names):
         raise ValueError(f"policy must give {len(names)} probabilities, one for each arm, got {given!r:.80}")
     if isinstance(given, np.ndarray) and given.shape == (len(names),) and given.dtype == np.float64:

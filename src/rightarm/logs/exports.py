@@ -67,7 +67,8 @@ def to_vw(
     An arm is one feature in the namespace ``arm``, its name; the cost is minus the reward. Features of the context that
     are not 0 are shared features in the namespace ``context``, those of arms stand in the namespace ``features``. Their
     names are those of the policy that wrote the log, or x0, x1 and so on; what Vowpal Wabbit has other uses for is
-    escaped as in web addresses. Rows without a reward are left out, or have the reward ``missing``.
+    escaped as in web addresses. Rows without a reward are left out, or have the reward ``missing``. ``EventId`` is the
+    id of the decision, or where the log has none the number of the row.
 
     ``vw --cb_adf --dsjson -d log.dsjson`` and ``vw --cb_adf -d log.txt`` read it; ``-q ca`` lets every arm have
     coefficients of its own, ``-q cf`` multiplies the features of contexts and arms.
@@ -154,7 +155,7 @@ def _dsjson(rows: Rows) -> Iterator[str]:
             "_label_Action": example.chosen + 1,
             "_labelIndex": example.chosen,
             "Version": "1",
-            "EventId": str(t + 1),
+            "EventId": str(t + 1 if rows.ids is None else rows.ids[t]),
             "a": [example.chosen + 1],
             "c": {**shared, "_multi": example.actions},
             "p": [example.probability],

@@ -45,7 +45,8 @@ def read_log(path: PathLike, *, features: bool = False) -> polars.DataFrame:
     checked; an error names the line. A log may be read while it is written: a last line that is torn does not count.
 
     With ``features`` there is a column for each feature in place of ``context``, named as the policy that wrote the log
-    names it, or x0, x1 and so on; where a column has that name already, with "context " before it.
+    names it, or x0, x1 and so on; where a column has that name already, with "context " before it. CSV has no lists, so
+    ``read_log(path, features=True).drop("among", "arm_features", strict=False).write_csv("log.csv")`` writes one.
     """
     frame, policy = read_decisions(path)
     return with_features(frame, policy) if features and "context" in frame.columns else frame

@@ -47,6 +47,10 @@ class Rows:
     """The context of each row, or None if the log does not have that of every row."""
     arm_features: ArmFeatures | None = None
     """The features of the arms that each row could choose, or None likewise."""
+    ids: list[Any] | None = None
+    """The id of each row's decision, or None if the log has none."""
+    ordered: bool = False
+    """Whether the caller knows the order of ``names``: it was given, or they are 0, 1, 2 and so on."""
 
     @functools.cached_property
     def every(self) -> I64:
@@ -98,6 +102,8 @@ def read_rows(
         kept,
         contexts if contexts is None else contexts.keeping(kept),
         of_arms if of_arms is None else of_arms.keeping(kept),
+        [columns["id"][i] for i in kept] if "id" in columns else None,
+        arms is not None or names == list(range(len(names))),
     )
 
 
@@ -105,7 +111,7 @@ def _columns(log: Any) -> dict[str, list[Any]]:
     for name in ("arm", "propensity", "reward"):
         if name not in log:
             raise ValueError(f"log must have the columns arm, propensity and reward, got none called {name!r}")
-    columns = {name: listed(log[name]) for name in ("arm", "propensity", "reward", "among") if name in log}
+    columns = {name: listed(log[name]) for name in ("id", "arm", "propensity", "reward", "among") if name in log}
     columns.setdefault("among", [None] * len(columns["arm"]))
     check_lengths([len(column) for column in columns.values()])
     return columns
@@ -137,7 +143,10 @@ def _check_range(rewards: F64, kept: I64, reward_range: tuple[float, float]) -> 
     outside = kept[(rewards[kept] < low) | (rewards[kept] > high) | np.isinf(rewards[kept])]
     if outside.size:
         row = outside[0]
-        raise ValueError(f"reward must be from {low} to {high}, see reward_range, got {rewards[row]} in row {row + 1}")
+        raise ValueError(
+            f"reward must be from {low} to {high}, see reward_range, got {rewards[row]} in row {row + 1}; "
+            "if rewards can be that, give reward_range=(low, high), or --range low high"
+        )
 
 
 def _names(found: set[Any], arms: Iterable[Any] | None) -> list[Any]:

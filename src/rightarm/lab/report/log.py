@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from rightarm import inference
+from rightarm.evaluation.common import declared, settings_of
 from rightarm.evaluation.lift import UNIFORM, Lift, lift
 from rightarm.evaluation.sample_ratio import SampleRatio, plain, sample_ratio
 from rightarm.files import write_whole
@@ -26,8 +27,6 @@ from rightarm.lab.run.runner import duration
 from rightarm.logs import log_info
 from rightarm.logs.reader import read_log
 from rightarm.logs.rows import Rows, read_rows
-from rightarm.logs.stream import read_events
-from rightarm.scores.rewards import check_reward_range
 from rightarm.simulation.panels import Style, styles_of
 from rightarm.text import counted, number, percent, signed
 from rightarm.types import F64, I64
@@ -49,6 +48,8 @@ READING = (
     "the same all the time; the lift does not, and is the one to trust where the world changes. All of it needs "
     "rewards from {low} to {high}, and that what comes late is neither better nor worse than what comes soon."
 )
+OF_MEANS = "the arm’s mean minus that of {arm}"
+OVER_CONTEXTS = "the difference from {arm}, weighted by propensities, over all contexts"
 BY_CONTEXT = "that depends on the context by which this bandit decides; differences below are over all contexts"
 READING_CONTEXTS = (
     " This bandit decides by contexts: it shows arms to different people, so the mean of an arm is that of the "
@@ -88,10 +89,9 @@ def log_report(
     True
     """
     told = _read(log)
-    limits = told.reward_range if reward_range is None else check_reward_range(reward_range)
+    limits, least = declared(told.settings, reward_range, floor)
     rows = read_rows(told.columns, None, limits, missing)
     page = _Page(told, rows, limits, check_confidence(confidence), told.control if control is None else control)
-    least = told.floor if floor is None else floor
     page.options = {"reward_range": limits, "missing": missing, "confidence": confidence, "floor": least}
     path = Path(path)
     write_whole(path, page.render(title or told.title).encode())
@@ -111,19 +111,9 @@ class Told:
     """Whether arms were chosen by contexts."""
 
     @property
-    def reward_range(self) -> tuple[float, float]:
-        """What rewards can be."""
-        return check_reward_range(self.settings.get("reward_range") or (0.0, 1.0))
-
-    @property
     def control(self) -> Hashable:
         """The arm that the bandit compares others with, or None."""
         return self.settings.get("control")
-
-    @property
-    def floor(self) -> float | None:
-        """A propensity that no arm could fall below, or None: a holdout takes its share of every arm's."""
-        return self.settings.get("floor", 0.0) * (1 - self.settings.get("holdout", 0.0)) or None
 
     @property
     def asked(self) -> F64 | None:
@@ -150,7 +140,7 @@ def _read(log: Any) -> Told:
     frame = log
     if isinstance(log, str | os.PathLike):
         frame, title, kinds = read_log(log), f"Report of {Path(log).name}", log_info(log).events
-        settings = next(read_events(log), {}).get("settings", {})
+        settings = settings_of(log)
     columns = {name: plain(frame[name]) for name in (*NEEDED, "among", "id", "asked", "told") if name in frame}
     lacking = [name for name in NEEDED if name not in columns]
     if lacking:
@@ -177,7 +167,7 @@ class _Page:
     ) -> None:
         self.log, self.rows, self.range, self.confidence = log, rows, reward_range, confidence
         self.names, self.place = _ordered(log.columns, rows.names), {name: i for i, name in enumerate(rows.names)}
-        self.control = self._named(control)
+        self.control, self.role = self._named(control), "the first arm" if control is None else "the control"
         self.arms = np.array([self.names.index(arm) for arm in log.columns["arm"]])  # of all decisions
         self.statistics = self._statistics()
         self.means: Means = inference.means(*self.statistics, reward_range, confidence)
@@ -212,11 +202,11 @@ class _Page:
             decided=best is not None and best.stop,
             lifts=[self._lift_row(UNIFORM), self._lift_row(self.control)],
             check=self.check,
-            control=str(self.control),
+            against=(OVER_CONTEXTS if self.log.contextual else OF_MEANS).format(arm=f"{self.role}, {self.control}"),
             facts={name: fact for name, fact in self._facts().items() if fact},
             shares=_share_chart([str(name) for name in self.names], self.arms, self.log.asked),
             estimates=self._estimates(),
-            head=["arm", "decisions", "share", "rewards", "mean", f"{sure}, at any time", "against the control"],
+            head=["arm", "decisions", "share", "rewards", "mean", f"{sure}, at any time", f"against {self.role}"],
             arms=[self._arm_row(i, gap) for i, gap in enumerate(gaps)],
             sentences=[str(gap) for gap in gaps if gap is not None and gap.better is not None],
             delays=self._delays(),
@@ -290,7 +280,7 @@ class _Page:
             Value(f"{int(counts[arm]):,}", counts[arm]),
             Value(number(means[arm], DIGITS) if known else "–", means[arm] if known else None),
             Value(f"{number(low, DIGITS)} to {number(high, DIGITS)}" if known else "–", low if known else None),
-            _gap_value(gap),
+            Value(self.role, None) if gap is None else _gap_value(gap),
         ]
 
     def _facts(self) -> dict[str, str]:
@@ -319,9 +309,7 @@ def _ordered(columns: dict[str, list[Any]], names: Sequence[Any]) -> list[Any]:
     return list(dict.fromkeys([*first, *names, *columns["arm"]]))
 
 
-def _gap_value(gap: Difference | None) -> Value:
-    if gap is None:
-        return Value("the control", None)
+def _gap_value(gap: Difference) -> Value:
     mark = {True: "less", False: "more", None: ""}[gap.better]
     return Value(_span(gap.low, gap.high), gap.estimate, mark)
 

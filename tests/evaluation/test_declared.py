@@ -1,0 +1,79 @@
+"""What the bandit of a log was told beforehand is known to whoever evaluates the log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import rightarm as ra
+from rightarm.cli import app
+
+
+def write(path: Path, **settings: Any) -> Path:
+    """The log of 400 decisions with rewards of 0 and 10."""
+    random = np.random.default_rng(1)
+    with ra.Bandit(["a", "b"], ra.Boltzmann(5.0), seed=3, log=path, **settings) as bandit:
+        for _ in range(400):
+            decision = bandit.ask()
+            bandit.tell(decision, 10.0 * (random.random() < (0.6 if decision.arm == "a" else 0.4)))
+    return path
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "parquet"])
+def test_range_and_floor_are_those_of_the_bandit(tmp_path: Path, ending: str) -> None:
+    log = write(tmp_path / "log.jsonl", reward_range=(0, 20), floor=0.1)
+    path = log if ending == "jsonl" else ra.convert_log(log, tmp_path / "log.parquet")
+    frame, options = ra.read_log(path), dict[str, Any](reward_range=(0, 20), floor=0.1)
+    for use in (ra.evaluate, ra.replay, ra.lift):
+        found = use(path, "b")
+        assert (found.reward_range, found.floor) == ((0.0, 20.0), 0.1)
+        assert found == use(frame, "b", **options)
+        assert "rewards from 0 to 20, a floor of 0.1" in str(found)
+
+
+def test_what_is_given_wins(tmp_path: Path) -> None:
+    path = write(tmp_path / "log.jsonl", reward_range=(0, 20), floor=0.1)
+    for use in (ra.evaluate, ra.replay, ra.lift):
+        found = use(path, "b", reward_range=(0, 10), floor=0.05)
+        assert (found.reward_range, found.floor) == ((0.0, 10.0), 0.05)
+        assert found == use(ra.read_log(path), "b", reward_range=(0, 10), floor=0.05)
+        with pytest.raises(ValueError, match=r"reward must be from 0.0 to 5.0, .* give reward_range=\(low, high\)"):
+            use(path, "b", reward_range=(0, 5))
+
+
+def test_a_log_that_does_not_say(tmp_path: Path) -> None:
+    path = write(tmp_path / "log.jsonl")
+    for use in (ra.evaluate, ra.lift):
+        with pytest.raises(ValueError, match=r"from 0.0 to 1.0, .* got 10.0 in row \d+; .* give reward_range=\(low"):
+            use(path, "b")
+        assert "rewards from 0 to 10, no floor" in str(use(path, "b", reward_range=(0, 10)))
+
+
+def test_a_holdout_takes_its_share(tmp_path: Path) -> None:
+    path = write(tmp_path / "log.jsonl", reward_range=(0, 10), floor=0.1, holdout=0.2, control="a")
+    assert ra.evaluate(path, "b").floor == pytest.approx(0.08)
+
+
+def test_replay_uses_all_rows_of_an_even_log_whatever_the_floor(tmp_path: Path) -> None:
+    with ra.LogWriter(tmp_path / "log.jsonl") as log:
+        log.write([{"event": "settings", "settings": {"reward_range": [0, 10], "floor": 0.1}, "time": 1.0}])
+        for i in range(100):
+            log.decision(i, "ab"[i % 2], 0.5, i + 1, i, 1.0)
+            log.reward(i, 10.0, 1.0)
+    found = ra.replay(tmp_path / "log.jsonl", "b")
+    assert (found.kept, found.mean, found.floor) == (50, 10.0, None)
+
+
+@pytest.mark.parametrize("command", ["evaluate", "replay"])
+def test_commands(tmp_path: Path, command: str) -> None:
+    path = write(tmp_path / "log.jsonl", reward_range=(0, 20), floor=0.1)
+    for options, said in (
+        ([], "from 0 to 20, a floor of 0.1"),
+        (["--range", "0", "10"], "from 0 to 10, a floor of 0.1"),
+    ):
+        done = CliRunner().invoke(app, [command, str(path), "--policy", "uniform", *options])
+        assert said in done.output
