@@ -151,6 +151,34 @@ def test_a_sweep_is_drawn_against_its_parameter(tmp_path: Path) -> None:
             result.plot(tmp_path / "x.svg", against=unknown)
 
 
+def test_a_sweep_of_linear_models(tmp_path: Path) -> None:
+    """Features are no numbers and name a curve only where they differ; a ridge at its default is a point too."""
+    models = [ra.Linear(2, ridge=0.1), ra.Linear(2), ra.Linear(["x0", "x1"], intercept=False)]
+    policies = [ra.UCB(C=C, estimator=model) for model in models for C in (0.3, 0.1)]
+    problem = ra.LinearProblem([[1.0, 0.0], [0.0, 1.0]])
+    result = ra.simulate(policies, problem, horizon=20, replications=2, seed=1)
+    assert result.curves("C") == {
+        "UCB (Linear, estimator_ridge=0.1)": [(0.1, 1), (0.3, 0)],
+        "UCB (Linear)": [(0.1, 3), (0.3, 2)],
+        "UCB (Linear, estimator_intercept=false)": [(0.1, 5), (0.3, 4)],
+    }
+    assert result.curves("estimator_ridge")["UCB (C=0.3, Linear)"] == [(0.1, 0), (1.0, 2)]
+    assert result.plot(tmp_path / "sweep.svg", against="C").read_text().count("<svg") == 1
+    named = [ra.Linear(2, private=False), ra.Linear(["a", "b"], private=False), ra.Linear(2, private=["x0"])]
+    plain = ra.UCB(C=0.1)
+    mixed = ra.simulate(
+        [plain, *(ra.UCB(C=0.1, estimator=one) for one in named)], problem, horizon=20, replications=2, seed=1
+    )
+    assert mixed.summary()["estimator_private"].to_list() == [None, "false", "false", '["x0"]']
+    other = ra.simulate(
+        [ra.UCB(C=0.1, estimator=one) for one in named[:2]], problem, horizon=20, replications=2, seed=1
+    )
+    assert list(other.curves("C")) == [
+        'UCB (Linear, estimator_features={"numbers": ["x0", "x1"], "required": true})',
+        'UCB (Linear, estimator_features={"numbers": ["a", "b"], "required": true})',
+    ]
+
+
 def test_many_curves_and_equal_names(tmp_path: Path) -> None:
     policies = [ra.UCB(C) for C in range(1, 12)]
     result = ra.simulate(policies, ra.Bernoulli([0.5, 0.4]), horizon=50, replications=2, seed=1)

@@ -149,11 +149,13 @@ class Result:
         """Final regret of each policy: mean, standard error, quantiles, the best arm's share; and its parameters.
 
         A parameter is a column, empty for policies that do not have it: a sweep can be filtered and plotted by it.
+        Lists and mappings, such as the features of a linear model, are texts.
         """
         parameters = [parameters_of(policy) for policy in self.specification["policies"]]
         names = list(dict.fromkeys(name for row in parameters for name in row))
+        nested = {name for row in parameters for name, value in row.items() if isinstance(value, dict | list)}
         rows = [
-            {**row, **{name: own.get(name) for name in names}}
+            {**row, **{name: _cell(own.get(name), name in nested) for name in names}}
             for row, own in zip(self.table(), parameters, strict=True)
         ]
         frame: polars.DataFrame = polars_for("summary()").DataFrame(rows, infer_schema_length=None)
@@ -222,22 +224,26 @@ class Result:
 
     def curves(self, parameter: str) -> dict[str, list[tuple[float, int]]]:
         """For each kind of policy that has ``parameter``, its values in order, each with the policy's index."""
+        rows = [parameters_of(policy) for policy in self.specification["policies"]]
         curves: dict[str, list[tuple[float, int]]] = {}
-        for i, policy in enumerate(self.specification["policies"]):
-            own = parameters_of(policy)
-            if isinstance(own.get(parameter), float):
-                value = own.pop(parameter)
-                others = ", ".join(
-                    f"{n}={v:.4g}" if isinstance(v, float) else v for n, v in own.items() if n != "family"
-                )
+        for i, own in enumerate(rows):
+            value = self._value(i, own, parameter)
+            if isinstance(value, float):
+                others = ", ".join(_told(name, own[name]) for name in _telling(rows, own) if name != parameter)
                 curves.setdefault(f"{own['family']} ({others})" if others else own["family"], []).append((value, i))
         if not curves:
-            rows = [parameters_of(policy) for policy in self.specification["policies"]]
             known = sorted({name for row in rows for name, value in row.items() if isinstance(value, float)})
             raise ValueError(
                 f"against must be a parameter of one of the policies, {', '.join(known)}, got {parameter!r}"
             )
         return {name: sorted(points) for name, points in curves.items()}
+
+    def _value(self, i: int, own: Mapping[str, Any], parameter: str) -> Any:
+        """A policy's value of ``parameter``; what an estimator has by default is not in its specification."""
+        _, of_estimator, name = parameter.partition("estimator_")
+        if parameter in own or not of_estimator or "estimator" not in own:
+            return own.get(parameter)
+        return getattr(self.policies[i].estimator, name, None)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write everything to a Parquet file, a row for each policy and replication; an old file is replaced whole."""
@@ -380,6 +386,24 @@ def parameters_of(policy: dict[str, Any]) -> dict[str, Any]:
         else:
             row[name] = value
     return row
+
+
+def _telling(rows: Sequence[Mapping[str, Any]], own: Mapping[str, Any]) -> list[str]:
+    """The parameters by which a kind of policy is named: numbers and words, and of others those that differ."""
+    alike = [row for row in rows if row.get("estimator") == own.get("estimator")]
+    several = {name for row in alike for name in own if row.get(name) != own[name]}
+    return [n for n, v in own.items() if n != "family" and (isinstance(v, float | str) or n in several)]
+
+
+def _cell(value: Any, nested: bool) -> Any:
+    """A value in a column of parameters; text where some value of the column is nested, for a column has one type."""
+    return text.short(value) if nested and value is not None else value
+
+
+def _told(name: str, value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={text.short(value)}"
 
 
 def distinct(labels: list[str]) -> tuple[str, ...]:
