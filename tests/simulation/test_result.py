@@ -162,6 +162,9 @@ def test_a_sweep_of_linear_models(tmp_path: Path) -> None:
         "UCB (Linear)": [(0.1, 3), (0.3, 2)],
         "UCB (Linear, estimator_intercept=false)": [(0.1, 5), (0.3, 4)],
     }
+    assert "median" in str(result)
+    assert "best arm" not in str(result) + result._repr_html_()  # which arm is the best depends on the context
+    assert "best arm" in str(hand_made())
     assert result.curves("estimator_ridge")["UCB (C=0.3, Linear)"] == [(0.1, 0), (1.0, 2)]
     assert result.plot(tmp_path / "sweep.svg", against="C").read_text().count("<svg") == 1
     named = [ra.Linear(2, private=False), ra.Linear(["a", "b"], private=False), ra.Linear(2, private=["x0"])]

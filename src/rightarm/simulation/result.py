@@ -9,7 +9,7 @@ import math
 import os
 import platform
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -165,14 +165,17 @@ class Result:
         title, replications = self.specification["title"], self.regret.shape[1]
         return f"{title}: regret after {self.horizon:,} rounds, {replications:,} replications"
 
-    def _rows(self) -> list[list[str]]:
-        return [[row["policy"], *told(row)] for row in self.table()]
+    def _shown(self) -> tuple[list[str], list[list[str]]]:
+        """The titles and the rows of the table that people read."""
+        rows = self.table()
+        titles = titles_of(rows)
+        return ["policy", *titles.values()], [[row["policy"], *told(row, titles)] for row in rows]
 
     def __str__(self) -> str:
-        return f"{text.wrapped(self._head())}\n{text.table(['policy', *TITLES.values()], self._rows(), spare=SPARE)}"
+        return f"{text.wrapped(self._head())}\n{text.table(*self._shown(), spare=SPARE)}"
 
     def _repr_html_(self) -> str:
-        return html_table(["policy", *TITLES.values()], self._rows(), title=self._head())
+        return html_table(*self._shown(), title=self._head())
 
     def __repr__(self) -> str:
         shape = f"{self.regret.shape[1]:,} replications, {self.horizon:,} rounds, seed {self.seed}"
@@ -338,16 +341,28 @@ def final_regret(regret: F64) -> dict[str, float]:
     }
 
 
-def told(row: Mapping[str, Any]) -> list[str]:
-    """The statistics of a row as tables show them, in the order of `TITLES`.
+def titles_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """The statistics with their titles that a table of these rows shows: no best arm where contexts decide which it is.
+
+    >>> list(titles_of([{"best_arm_share": math.nan}])) == list(titles_of([{"best_arm_share": 0.5}]))[:-1]
+    True
+    """
+    shares = [row["best_arm_share"] for row in rows]
+    none = bool(shares) and all(share is not None and math.isnan(share) for share in shares)
+    return {name: title for name, title in TITLES.items() if not (none and name == "best_arm_share")}
+
+
+def told(row: Mapping[str, Any], names: Iterable[str] = tuple(TITLES)) -> list[str]:
+    """Statistics of a row as tables show them, those of `TITLES` unless named.
 
     >>> told({"regret": 1234.56, "standard_error": np.nan, **dict.fromkeys(QUANTILES, 0.5), "best_arm_share": 0.75})
     ['1,235', '–', '0.5', '0.5', '0.5', '75.0%']
     """
-    *numbers, share = TITLES
     return [
-        *(text.number(row[name], 3 if name == "standard_error" else 4) for name in numbers),
-        text.percent(row[share]),
+        text.percent(row[name])
+        if name == "best_arm_share"
+        else text.number(row[name], 3 if name == "standard_error" else 4)
+        for name in names
     ]
 
 
