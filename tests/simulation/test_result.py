@@ -18,6 +18,8 @@ from matplotlib.figure import Figure
 
 import rightarm as ra
 from cases import POLICIES, cautious, cooling, settled
+from rightarm.simulation.panels import band
+from rightarm.simulation.statistics import MeanCurve
 
 
 def simulated(**changes: Any) -> ra.Result:
@@ -180,6 +182,21 @@ def test_a_sweep_of_linear_models(tmp_path: Path) -> None:
         'UCB (Linear, estimator_features={"numbers": ["x0", "x1"], "required": true})',
         'UCB (Linear, estimator_features={"numbers": ["a", "b"], "required": true})',
     ]
+
+
+def test_bands_on_a_logarithmic_axis() -> None:
+    """An edge that falls below a tenth of the mean stays there; others, and those of plain axes, are what they are."""
+    samples = np.array([[0.0, 90.0], [0.0, 100.0], [40.0, 110.0]])
+    curve = MeanCurve.of("x", np.array([1, 2]), samples)
+    mean, half = samples.mean(axis=0), 1.96 * samples.std(axis=0, ddof=1) / math.sqrt(3)
+    assert (mean - half)[0] < 0
+    low, high = band(curve, log=True)
+    assert low.tolist() == pytest.approx([mean[0] / 10, mean[1] - half[1]])
+    assert high.tolist() == pytest.approx((mean + half).tolist())
+    result = hand_made()
+    result.regret[0, :, :] = np.array([0.0, 0.0, 0.0, 40.0])[:, None]
+    drawn = [result.plot(log=log).axes[0].collections[0].get_paths()[0].vertices[:, 1].min() for log in (True, False)]
+    assert drawn == pytest.approx([1.0, 0.01])
 
 
 def test_many_curves_and_equal_names(tmp_path: Path) -> None:

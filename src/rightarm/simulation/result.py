@@ -200,6 +200,7 @@ class Result:
 
         - ``against="C"`` draws the final regret of a sweep against that parameter instead, a curve for each kind of
           policy, and a level line for each policy that does not have it.
+        - ``log`` makes axes logarithmic; a band goes down to a tenth of its mean there, at most.
         - ``bounds`` are lines to be drawn beside the curves, functions of the round by name.
         - ``labels`` are other names for the legend: one for each curve, or by the name that a curve has otherwise.
         - ``figsize`` is the figure's width and height in inches.
