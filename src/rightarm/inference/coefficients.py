@@ -201,8 +201,8 @@ def _drawn(found: Coefficients, title: str) -> Any:
     unit = f"{found.of} per {'deviation' if found.standardised else 'unit'} of a column"
     words = "interval" if len(arms) <= PANELS else "a dot where 0 is outside the interval"
     interval = f"; {words} ({found._sure()})"
-    below = f"{unit}{'' if found.lacking else interval}{'; not shown: ' + ', '.join(gone) if gone else ''}"
-    figure.supxlabel(below, fontsize=9)
+    below = [f"{unit}{'' if found.lacking else interval}", *([f"not shown: {', '.join(gone)}"] if gone else [])]
+    figure.supxlabel("\n".join(below), fontsize=9)
     figure.suptitle(title, fontsize=10)
     return figure
 
