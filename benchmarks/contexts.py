@@ -25,7 +25,7 @@ PEERS: Mapping[tuple[int, int], Mapping[str, int]] = {
 }
 AT_MOST = {(1_000, 10): 120}
 SHARED, SHARED_AT_MOST = (1_000, 50), 500
-TITLES = {"obp": "obp's LinUCB", "river": "river's LinUCBDisjoint", "mabwiser": "MABWiser's LinUCB"}
+TITLES = {"obp": "obp's LinUCB", "river": "river's LinUCBDisjoint"}
 
 
 def bandit(arms: int, estimator: ra.Linear) -> ra.Bandit[int]:

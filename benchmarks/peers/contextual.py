@@ -1,7 +1,7 @@
 """Contextual bandits of other libraries, one decision and one reward after the other, in an environment of their own.
 
-obp's LinUCB, river's LinUCBDisjoint and MABWiser's LinUCB: disjoint linear models, none of which gives the probability
-of its choice. Each is asked and told in its own usual way.
+obp's LinUCB and river's LinUCBDisjoint: disjoint linear models, neither of which gives the probability of its choice.
+Each is asked and told in its own usual way.
 """
 
 import importlib
@@ -82,15 +82,6 @@ def river(arms: int, size: int, rounds: int) -> float:
     )
 
 
-def mabwiser(arms: int, size: int, rounds: int) -> float:
-    """MABWiser's LinUCB."""
-    library = importlib.import_module("mabwiser.mab")
-    rows = contexts(size, rounds)[:, None, :]
-    bandit = library.MAB(list(range(arms)), library.LearningPolicy.LinUCB(alpha=0.3), seed=1)
-    bandit.fit(list(range(arms)), [0.5] * arms, rows[:arms, 0, :] if len(rows) >= arms else rows.repeat(arms, 0)[:, 0])
-    return timed(rows, bandit.predict, lambda arm, row, reward: bandit.partial_fit([arm], [reward], row))
-
-
 if __name__ == "__main__":
-    kinds = {"obp": obp, "river": river, "mabwiser": mabwiser}
+    kinds = {"obp": obp, "river": river}
     print(json.dumps(kinds[sys.argv[1]](*map(int, sys.argv[2:]))))

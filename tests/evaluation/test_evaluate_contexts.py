@@ -285,7 +285,23 @@ def test_predictions_as_an_array() -> None:
     assert quietly({k: v for k, v in log.items() if k != "context"}, "uniform", rewards=table).rows == 80
 
 
+class Wrong:
+    """Predicts what it is told to: of the first arm, and of the others."""
+
+    def __init__(self, first: list[float], others: list[float]) -> None:
+        self.first, self.others = first, others
+
+    def fit(self, X: F64, y: F64) -> None:
+        pass
+
+    def predict(self, X: F64) -> list[float]:
+        return self.first if X[0, -4] else self.others
+
+
 BAD: dict[str, tuple[Any, str]] = {
+    "few": (Wrong([0.5], [0.5]), r"rewards must predict a finite number for each row, got \[0.5\]"),
+    "uneven": (Wrong([0.5, 0.5], [0.25]), r"rewards must predict a finite number for each row, got \[0.25\]"),
+    "infinite": (Wrong([0.5, 0.5], [0.25, np.inf]), r"a finite number for each row, got \[0.25  inf\]"),
     "shape": (np.zeros((3, 4)), r"rewards must be an array of 20 rows and 4 arms, .*, got the shape \(3, 4\)"),
     "kind": ("ridge", r"rewards must be an array of 20 rows and 4 arms, or have fit and predict, got 'ridge'"),
     "nan": (np.full((20, 4), np.nan), "rewards must be finite, got nan in row 1 for 0"),

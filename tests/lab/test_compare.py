@@ -16,6 +16,7 @@ from rightarm.cli import app
 from rightarm.lab.experiment.expressions import families, read_policy, read_problem
 from rightarm.lab.lower_bound import lai_robbins
 from rightarm.problems import ProblemFamily
+from rightarm.problems.random import AnyProblem
 from rightarm.scores.policy import PolicyFamily
 
 POLICIES = {
@@ -28,7 +29,7 @@ POLICIES = {
     "Boltzmann(0.1)": ra.Boltzmann(0.1),
     "PerturbedMean(Exponential(), scale=0.5)": ra.PerturbedMean(ra.noise.Exponential(), 0.5),
 }
-PROBLEMS: dict[str, ra.Problem | ra.RandomProblem] = {
+PROBLEMS: dict[str, AnyProblem] = {
     "Bernoulli([0.51] + [0.5] * 3)": ra.Bernoulli([0.51, 0.5, 0.5, 0.5]),
     "Bernoulli(2 * [0.25])": ra.Bernoulli([0.25, 0.25]),
     "Bernoulli([0.6, 0.5]).corrupted(arm=0, rounds=9)": ra.Bernoulli([0.6, 0.5]).corrupted(arm=0, rounds=9),
@@ -37,6 +38,12 @@ PROBLEMS: dict[str, ra.Problem | ra.RandomProblem] = {
     ),
     "Gaussian((0, 1), sigma=0.5)": ra.Gaussian([0.0, 1.0], sigma=0.5),
     "Pareto(alpha=[2.1, 3.0])": ra.Pareto(alpha=[2.1, 3.0]),
+    "LinearProblem([[1.0, 0.0], [0.5] * 2] + [[0, 1]], UniformContext(2), noise=0.5)": ra.LinearProblem(
+        [[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]], ra.UniformContext(2), noise=0.5
+    ),
+    "Classification(X=[[1.0, 2.0], [3.0, 4.0]], y=['cat', 'dog'])": ra.Classification(
+        [[1.0, 2.0], [3.0, 4.0]], ["cat", "dog"]
+    ),
 }
 
 
@@ -65,7 +72,11 @@ WRONG = {
     "UCB(C=" + "1+" * 4900 + "1)": "cannot be read|too deeply",
     "UCB(C='\\d')": "C must be a number",
     "UCB(C=1\0)": "cannot be read",
-    "UCB(C=[[0] * 90_000] * 90_000)": "must not contain lists",
+    "UCB(C=[[[0]]])": "must not contain lists",
+    "UCB(C=[[1.0, 2.0]])": "C must be a number",
+    "UCB(C=[[0] * 90_000] * 90_000)": "can be repeated up to 100,000 items",
+    "UCB(C=[[]] * 10_000_000)": "can be repeated up to 100,000 items",
+    "UCB(C=[[0] * 90_000, [0] * 90_000])": "up to 100,000 items",
     "UCB(C=[0] * 90_000 + [0] * 90_000)": "up to 100,000 items",
     "UCB(C=log(-1))": "C must be finite, got nan",
     "UCB(C=(lambda: 1)())": "only names, numbers",

@@ -334,6 +334,7 @@ def test_contexts_can_be_left_out_of_the_log(tmp_path: Path) -> None:
         ({"contexts": [{"hour": 1, "device": "tv"}], "context": [1.0, 0, 0, 0]}, "one of size, contexts and context"),
         ({"contexts": [{"hour": 1, "device": "tv"}, {}]}, "row 2: hour is required"),
         ({"size": 2}, "context must be given"),
+        ({"size": {"hour": 3}}, r"a context is context=, got \{'hour': 3\}"),
     ],
 )
 def test_wrong_contexts(given: dict[str, Any], message: str) -> None:
@@ -347,7 +348,7 @@ def test_wrong_contexts(given: dict[str, Any], message: str) -> None:
 def test_wrong_features_of_arms() -> None:
     bandit = ra.Bandit(ARMS, ra.UCB(C=0.3, estimator=MODELS["shared"]), seed=1)
     context = {"hour": 3, "device": "phone"}
-    with pytest.raises(TypeError, match="arm_features must be a mapping"):
+    with pytest.raises(TypeError, match="arm_features must be given: a mapping"):
         bandit.ask(context=context)
     with pytest.raises(ValueError, match="arm_features must have the features of every arm, got none of 'green'"):
         bandit.ask(context=context, arm_features={"red": [1, 2]})

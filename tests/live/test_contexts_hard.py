@@ -166,10 +166,11 @@ def test_a_damaged_file_is_refused(where: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (np.array(3.0), r"arm_features must be a mapping .*, got array\(3.\)"),
+        (np.array(3.0), r"arm_features must be given: a mapping .*, got array\(3.\)"),
         (np.zeros(2), "arm_features: row 1: context must be a mapping or a row of 2 numbers"),
-        (np.zeros((2, 3)), r"arm_features: row 1: context must have 2 numbers \(price, size\), got 3"),
-        (np.zeros((3, 2)), "arm_features must be a mapping .* a row for each of 2 arms"),
+        (np.zeros((2, 3)), r"arm_features: row 1: context must have 2 numbers, .* with price, size .*, got 3"),
+        (np.zeros((3, 2)), "arm_features must be given: a mapping .* a row for each of 2 arms"),
+        ([[1.0, 2.0], [3.0]], r"arm_features: row 2: context must have 2 numbers, .*, got 1"),
         (np.full((2, 2), np.nan), "arm_features: row 1: price must be a number .*, got nan"),
         ({"red": [1, 2], "green": [1]}, "arm_features of 'green': context must have 2 numbers"),
         ({"red": [1, 2], "green": None}, "arm_features of 'green': context must be a mapping or a row"),

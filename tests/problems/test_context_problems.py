@@ -34,9 +34,15 @@ def falling(normals, t, *, columns: int, rate: float = 0.5):  # type: ignore[no-
     return np.cumsum(normals) - rate * t
 
 
+@ra.context
+def short(normals, *, columns: int):  # type: ignore[no-untyped-def]
+    return normals / np.sqrt(columns)
+
+
 @pytest.mark.parametrize(
     ("law", "mean", "variance"),
     [
+        (short(4), 0.0, 0.25),
         (ra.GaussianContext(3, mean=2.0, sigma=0.5), 2.0, 0.25),
         (ra.UniformContext(3, low=-1.0, high=3.0), 1.0, 16 / 12),
         (ra.SphereContext(3, radius=2.0), 0.0, 4 / 3),
@@ -147,6 +153,7 @@ def level(x, *, height):  # type: ignore[no-untyped-def]
         (lambda: ra.Classification([1.0, 2.0], [1, 2]), "^X must be rows of one length"),
         (lambda: ra.Classification([[1.0], [2.0]], [1]), "a class for each of 2 rows of X, got 1"),
         (lambda: ra.Classification([[1.0], [2.0]], [1, 1]), "two classes at least"),
+        (lambda: ra.LinearProblem([[1.0, 2.0]]).means_at([1.0]), r"x must have 2 numbers, got \[1.0\]"),
         (lambda: ra.ContextProblem(ra.GaussianContext(2), level), "needs a value of height"),
         (lambda: ra.ContextProblem(ra.GaussianContext(2), level, height=1.0), "arms must be given"),
         (lambda: ra.ContextProblem(ra.GaussianContext(2), level, height=[1.0, 2.0], arms=3), "one value per arm"),

@@ -309,7 +309,8 @@ class Features:
         if not isinstance(values, list | tuple) and not (isinstance(values, np.ndarray) and values.ndim):
             raise TypeError(f"context must be a mapping or a row of {self.size} numbers, got {context!r:.80}")
         if len(values) != self.size:
-            raise ValueError(f"context must have {self.size} numbers ({self._listed()}), got {len(values)}")
+            must = f"context must have {self.size} numbers, or be a mapping with {self._listed()}"
+            raise ValueError(f"{must} (several contexts are contexts=), got {len(values)}")
         numbers = [check_value(name, value) for name, value in zip(self._names, values, strict=True)]
         return np.array(numbers, dtype=np.float64)
 
@@ -472,5 +473,5 @@ def _column(name: str, column: Any) -> list[Any]:
         if hasattr(column, method):
             column = getattr(column, method)()
     if not isinstance(column, list | tuple):
-        raise TypeError(f"the column {name} of contexts must be a list of values, got {column!r:.80}")
+        raise TypeError(f"the column {name} of contexts must be a list, one context is context=, got {column!r:.80}")
     return list(column)

@@ -233,4 +233,5 @@ class Estimator:
         if isinstance(value, Estimator):
             return value
         hint = "; call it with its parameters first" if isinstance(value, type) else ""
-        raise TypeError(f"{name} must be an estimator such as Mean(window=500) or Catoni(C=2.0), got {value!r}{hint}")
+        known = "Mean(window=500), Catoni(C=2.0) or Linear(features)"
+        raise TypeError(f"{name} must be an estimator such as {known}, got {value!r}{hint}")

@@ -99,9 +99,9 @@ def evaluate(
 
     - ``policy``: "uniform"; an arm, always that one; probabilities by arm, the same in every row; a function that
       takes the context, an array of numbers, and gives probabilities, by arm or in the order of ``arms``; or a policy
-      of rightarm. That one learns from the log as it goes: π_t are its exact probabilities given the rows before t, in
-      the context of row t if it looks at contexts. What is estimated then is the mean reward of its choices made with
-      the log's knowledge, not what it would have found out by itself: `replay` estimates that.
+      of rightarm. That one learns from the log as it goes: π_t are the probabilities with which it would draw after the
+      rows before t, in the context of row t if it looks at contexts. What is estimated then is the mean reward of its
+      choices made with the log's knowledge, not what it would have found out by itself: `replay` estimates that.
     - ``log``: a path, a frame such as `read_log` gives, or a mapping of columns ``arm``, ``propensity``, ``reward``,
       in the order of decisions. If it has ``among`` in every row, the policy chooses among these. ``context``, if it is
       there, has a row of numbers for each decision, as `Features.encode_many` makes them, or is a table of the
@@ -183,7 +183,7 @@ def weighted(rows: Rows, scaled: F64, target: Chooser, *models: Expected) -> tup
     weights, robust = np.empty(rows.arms.size), np.empty((len(different), rows.arms.size))
     law = np.zeros(len(rows.names))
     for t, (arm, propensity, reward) in enumerate(zip(rows.arms, rows.propensities, scaled, strict=True)):
-        available = rows.every if rows.among is None else rows.among[t]
+        available = rows.available(t)
         law[:] = 0.0
         law[available] = target.probabilities(t, available)
         weights[t] = law[arm] / propensity

@@ -173,13 +173,12 @@ class Regressor:
         model, every = copy.deepcopy(self.regressor), self.rows.every
         model.fit(self._design(self.contexts[:start], self.rows.arms[:start]), self.rows.rewards[:start])
         some = self.contexts[start:stop]
-        columns = [model.predict(self._design(some, np.full(stop - start, arm))) for arm in every]
-        table = np.array(columns, dtype=float).reshape(every.size, -1).T
-        if table.shape != (stop - start, every.size) or not np.isfinite(table).all():
-            raise ValueError(
-                f"rewards must predict a finite number for each row, got {columns[0]!r:.80} from {model!r}"
-            )
-        return _scaled(table, self.limits)
+        columns = [np.ravel(model.predict(self._design(some, np.full(stop - start, arm)))) for arm in every]
+        for column in columns:
+            if column.size != stop - start or not np.isfinite(column).all():
+                must = "rewards must predict a finite number for each row"
+                raise ValueError(f"{must}, got {column!s:.80} from {model!r}")
+        return _scaled(np.array(columns, dtype=float).T, self.limits)
 
     def _design(self, contexts: F64, arms: I64) -> F64:
         return np.hstack([contexts, np.eye(len(self.rows.names))[arms]])

@@ -103,7 +103,7 @@ def replay(
     for t, (arm, propensity, reward) in enumerate(zip(rows.arms, rows.propensities, rows.rewards, strict=True)):
         if floor is not None and random.random() * propensity >= least:
             continue
-        available = rows.every if rows.among is None else rows.among[t]
+        available = rows.available(t)
         chosen, probability = target.choose(t, available, random)
         if chosen == arm:
             target.learn(t, chosen, float(reward), probability)

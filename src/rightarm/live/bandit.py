@@ -316,6 +316,8 @@ class Bandit(Generic[A]):
         """Several contexts, each seen after those before it; or none, so many times."""
         state = self._state
         if size is not None:
+            if isinstance(size, Mapping):
+                raise TypeError(f"size must be a number of decisions; a context is context=, got {size!r:.200}")
             count = check_count("size", size)
             return [state.see(None, arm_features, members)] * count
         features, seen = state.features(), list[Seen | None]()

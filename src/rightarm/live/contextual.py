@@ -191,11 +191,12 @@ class ContextArms(Arms):
             if given is not None:
                 raise TypeError(f"arm_features must be left out: {self.estimator} has none, got {given!r:.200}")
             return None
-        if isinstance(given, np.ndarray) and given.shape[:1] == (members.size,):
+        table = isinstance(given, list | tuple) or (isinstance(given, np.ndarray) and given.ndim > 0)
+        if table and len(given) == members.size:
             return _encoded(features.encode_many, given)
         if not isinstance(given, Mapping):
             raise TypeError(
-                "arm_features must be a mapping from arms to their features, or an array with a row for each of "
+                "arm_features must be given: a mapping from arms to their features, or a table with a row for each of "
                 f"{members.size} arms, got {given!r:.200}"
             )
         missing = [names[i] for i in members if names[i] not in given]

@@ -310,8 +310,9 @@ class State:
         if isinstance(self.known, ContextArms):
             return self.known.see(context, arm_features, self._members_of(members), self.names, before)
         if context is not None or arm_features is not None:
+            what = "arm_features" if context is None else "context"
             raise TypeError(
-                f"context must be left out: {self.known.policy!r} does not look at it; give the policy an estimator "
+                f"{what} must be left out: {self.known.policy!r} does not look at it; give the policy an estimator "
                 "such as Linear(features)"
             )
         return None

@@ -51,7 +51,7 @@ def _lasting_features(rows: Rows) -> F64:
         return np.eye(len(rows.names))
     found = np.full((len(rows.names), len(rows.arm_features.names)), np.nan)
     for t, table in enumerate(rows.arm_features.tables):
-        available = rows.every if rows.among is None else rows.among[t]
+        available = rows.available(t)
         before = found[available]
         if not (np.isnan(before) | (before == table)).all():
             return np.eye(len(rows.names))
@@ -111,7 +111,7 @@ def _examples(rows: Rows) -> Iterator[Example]:
     context_names = [] if rows.contexts is None else list(map(_escaped, rows.contexts.names))
     arm_names = [] if rows.arm_features is None else list(map(_escaped, rows.arm_features.names))
     for t, arm in enumerate(rows.arms):
-        available = rows.every if rows.among is None else rows.among[t]
+        available = rows.available(t)
         actions: list[dict[str, dict[str, float]]] = [{"arm": {arms[i]: 1}} for i in available]
         if rows.arm_features is not None:
             for action, features in zip(actions, rows.arm_features.tables[t], strict=True):

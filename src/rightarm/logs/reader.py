@@ -41,8 +41,8 @@ def read_log(path: PathLike, *, features: bool = False) -> polars.DataFrame:
     ``asked``, ``told`` (both in UTC), ``cancelled``, ``corrected``, and ``among``, the arms that could be chosen, null
     if the log does not say. If any decision has them also ``unit`` and ``group``, as text, ``meta``, as JSON,
     ``context``, a list of numbers, ``arm_features``, such a list for each arm of ``among``, and ``error``, by how much
-    the propensity may be off. Arms of several types are given as JSON. Everything is checked; an error names the line.
-    A log may be read while it is written: a last line that is torn does not count.
+    the policy's own probability may differ from the propensity. Arms of several types are given as JSON. Everything is
+    checked; an error names the line. A log may be read while it is written: a last line that is torn does not count.
 
     With ``features`` there is a column for each feature in place of ``context``, named as the policy that wrote the log
     names it, or x0, x1 and so on; where a column has that name already, with "context " before it.

@@ -8,8 +8,8 @@ a_i < b_i. So
 
 and zero for lines that are nowhere the largest. The chain is found by sorting the slopes and dropping every line that
 the next one overtakes before it has become the largest (Andrew's monotone chain). A probability is the difference of
-two tails of the law, taken as logarithms on the side where they are small: it has nearly all its digits however far out
-its interval lies.
+two tails of the law, taken as logarithms on the side where they are small: it has its digits however far out its
+interval lies, but for those that any difference of two close numbers loses where the interval is narrow.
 """
 
 from __future__ import annotations

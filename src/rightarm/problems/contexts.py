@@ -49,8 +49,8 @@ class Context(Formula):
                 f"{family.name} asks for a row of noise, so it needs a parameter columns: "
                 f"def {family.name}(normals, *, columns)"
             )
-        super().__init__(family, given)
-        self.__dict__["columns"] = given.get("columns", 1)
+        super().__init__(family, {name: float(v) if name == "columns" else v for name, v in given.items()})
+        self.__dict__.update(values=given, columns=given.get("columns", 1))
         made = self.evaluate(self._probe())
         self.__dict__["columns"] = given.get("columns", np.size(made))
         self.row(self._probe())

@@ -132,6 +132,8 @@ class ContextProblem(Formula):
         array([0.5, 1.5])
         """
         row = np.asarray(x, dtype=float)
+        if row.shape != (self.columns,):
+            raise ValueError(f"x must have {counted(self.columns, 'number')}, got {x!r:.80}")
         inputs = {"x": row, "t": t, "label": label}
         values = [self._call({**inputs, "arm": arm}, self._of_arm(arm)) for arm in range(self.arms)]
         try:

@@ -17,7 +17,6 @@ CONTEXT = (
 )
 MEANS = "void(float64, float64[::1], float64, float64[:,::1], float64[::1])"
 REWARD = "float64(float64, float64[::1], float64, float64, int64, float64, float64, float64, float64[:,::1])"
-NOISE = ("u", "v", "w")
 
 
 def fill_context(t: float, u: float, v: float, w: float, normals: Any, uniforms: Any, numbers: Any, out: Any) -> None:
@@ -142,9 +141,9 @@ def _compiled_context(context: Any) -> tuple[Any, F64]:
         blank = define("make", "t, u, v, w, normals, uniforms, numbers", "0.0", {})
         nothing = define("write", "value, out", "0.0", {})
         return pointer("a blank", fill_context, CONTEXT, make=blank, write=nothing), np.zeros(0)
-    values = [value for value in context.values.values() if isinstance(value, float)]
+    values = [value for value in context.values.values() if isinstance(value, int | float)]
     places = iter(range(len(values)))
-    given = [f"numbers[{next(places)}]" if isinstance(v, float) else "0.0" for v in context.values.values()]
+    given = [f"numbers[{next(places)}]" if isinstance(v, int | float) else "0.0" for v in context.values.values()]
     subject, making = (
         f"the context {context.family.name}",
         _call("make", "t, u, v, w, normals, uniforms, numbers", context, given),

@@ -9,7 +9,6 @@ from rightarm.formula.syntax import sources_hash
 
 # Modules and folders of modules. Policies and problems are not here: each cell names its own by their identities.
 DETERMINING = (
-    "contexts/moments",
     "contexts",
     "estimators",
     "formula",

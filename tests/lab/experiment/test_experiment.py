@@ -364,7 +364,7 @@ WRONG = {
     file(problem="[problems.p]\nuse = 'Bernoulli'\nmean = [0.5, [0.5]]\n"): "problems.p.mean: ",
     file(problem="[problems.p]\nuse = 'Bernoulli'\nmean = []\n"): r"problems.p.mean: must be a list",
     file(problem="[problems.p]\nuse = 'Bernoulli'\nmean = '[0.5] * 10**9'\n"): "problems.p.mean: .*repeated up to",
-    file(problem="[problems.p]\nuse = 'Bernoulli'\nmean = '[[0.5] * 99999] * 99999'\n"): "problems.p.mean: .*contain",
+    file(problem="[problems.p]\nuse = 'Bernoulli'\nmean = '[[0.5] * 99999] * 99999'\n"): "problems.p.mean: .*repeated",
     file(problem="[problems.p]\nuse = 'Gaussian'\nmean = [1, 2]\nsigma = [1, 2, 3]\n"): "problems.p: .*lengths.*grid",
     file(problem="[problems.p]\nuse = 'Uniform'\nlow = [1, 2]\nhigh = 0\n"): "problems.p: Uniform needs low ≤ high",
     file(problem=PROBLEM + "corupted = {}\n"): "problems.p.corupted: unknown .* did you mean corrupted",

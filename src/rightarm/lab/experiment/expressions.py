@@ -202,7 +202,7 @@ def _value(node: ast.expr, names: Mapping[str, Any]) -> Any:
         case ast.Constant(value=int() | float() | str() as value):
             return value
         case ast.List(elts=items) | ast.Tuple(elts=items):
-            return _flat([_value(item, names) for item in items])
+            return _listed([_value(item, names) for item in items])
         case ast.UnaryOp(op=op, operand=operand) if type(op) in OPERATORS:
             return OPERATORS[type(op)](_value(operand, names))
         case ast.BinOp(left=left, op=op, right=right) if type(op) in OPERATORS:
@@ -229,11 +229,19 @@ def _named(keywords: list[ast.keyword], names: Mapping[str, Any]) -> dict[str, A
     return given
 
 
-def _flat(items: list[Any]) -> list[Any]:
-    """A list, unless lists are in it: repeated, those would grow without end."""
-    if any(isinstance(item, list) for item in items):
-        raise ValueError("a list must not contain lists")
+def _listed(items: list[Any]) -> list[Any]:
+    """A list, in which there may be rows of a table, but nothing deeper: repeated, that would grow without end."""
+    rows = [item for item in items if isinstance(item, list)]
+    if any(isinstance(inner, list) for row in rows for inner in row):
+        raise ValueError("the lists in a list must not contain lists")
+    if _size(items) > LONGEST:
+        raise ValueError(f"a list can have up to {LONGEST:,} items, got {_size(items):,}")
     return items
+
+
+def _size(items: list[Any]) -> int:
+    """How many values are in a list and in the lists in it, of which an empty one counts too."""
+    return sum(max(len(item), 1) if isinstance(item, list) else 1 for item in items)
 
 
 def _calculated(op: type, left: Any, right: Any) -> Any:
@@ -241,13 +249,13 @@ def _calculated(op: type, left: Any, right: Any) -> Any:
     lists = isinstance(left, list) + isinstance(right, list)
     if lists and op is ast.Mult:
         times = right if isinstance(left, list) else left
-        if not isinstance(times, int) or times * len(left if isinstance(left, list) else right) > LONGEST:
+        if not isinstance(times, int) or times * _size(left if isinstance(left, list) else right) > LONGEST:
             raise ValueError(f"a list can be repeated up to {LONGEST:,} items, got {times!r} times")
     numbers = isinstance(left, int | float) and isinstance(right, int | float)
     if not numbers and not (lists == 2 and op is ast.Add) and not (lists == 1 and op is ast.Mult):
         raise ValueError(f"{left!r} and {right!r} cannot be put together like that")
-    if lists == 2 and len(left) + len(right) > LONGEST:
-        raise ValueError(f"a list can have up to {LONGEST:,} items, got {len(left) + len(right):,}")
+    if lists == 2:
+        return _listed(left + right)
     if op is ast.Pow and numbers:
         return float(left) ** right  # whole numbers would grow without end
     return OPERATORS[op](left, right)
