@@ -24,8 +24,10 @@ OBP = [
     "scikit-learn==1.9.1",
     "matplotlib==3.11.2",
     "seaborn==0.13.2",
+    "mypy_extensions",
+    "pyyaml",
+    "tqdm",
 ]
-OBP += ["seaborn==0.13.2", "mypy_extensions", "pyyaml", "tqdm"]
 PYTORCH = ["torch", *(f"torch.{part}" for part in ("nn", "nn.functional", "optim", "utils", "utils.data"))]
 
 

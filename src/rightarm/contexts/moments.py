@@ -13,8 +13,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from rightarm.formula.compile import jit
 from rightarm.types import F64, I64
 
@@ -97,12 +95,3 @@ def see(x: F64, measured: I64, indicator: I64, moments: F64, out: F64) -> None:
             own, mean, squares = _with(x[place], count, moments[MEAN, j], moments[SQUARES, j])
             out[place] = _in_deviations(own, count + 1.0, mean, squares)
             moments[COUNT, j], moments[MEAN, j], moments[SQUARES, j] = count + 1.0, mean, squares
-
-
-@jit
-def standardise_all(X: F64, measured: I64, indicator: I64, moments: F64) -> F64:
-    """Contexts one after the other, a row each: each is standardised, itself included, and then taken."""
-    out = np.empty_like(X)
-    for i in range(len(X)):
-        see(X[i], measured, indicator, moments, out[i])
-    return out
