@@ -55,7 +55,7 @@ def test_readme(folder: Path) -> None:
 
 def test_simulations_with_contexts(folder: Path) -> None:
     (folder / "iris.csv").write_bytes((ROOT / "examples" / "iris.csv").read_bytes())
-    names = run("docs/contexts-simulated.md", 4)
+    names = run("docs/contexts-simulated.md", 5)
     right = names["right"].mean(axis=1)
     assert (right[:3] > 0.75).all()
     assert right[4] < 0.4

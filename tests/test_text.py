@@ -49,5 +49,5 @@ def test_columns_that_can_be_spared_go_in_their_order() -> None:
     assert len(wide.splitlines()) == 2
     narrow = table(head, [row], spare=("5%", "95%"), width=40).splitlines()
     assert narrow[0].split() == ["policy", "regret", "95%"]
-    assert narrow[-1] == "(no room for 5%)"
+    assert narrow[-1] == "(a wider terminal also shows 5%)"
     assert max(map(len, narrow)) <= 40

@@ -103,7 +103,7 @@ def table(
         for line in _lines([row[j] for j in kept], widths, sum(j < words for j in kept))
         if any(head) or row is not head
     ]
-    return "\n".join([*lines, *([wrapped(f"(no room for {', '.join(gone)})")] if gone else [])])
+    return "\n".join([*lines, *([wrapped(f"(a wider terminal also shows {', '.join(gone)})")] if gone else [])])
 
 
 def _total(widths: Sequence[int]) -> int:

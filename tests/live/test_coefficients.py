@@ -235,7 +235,7 @@ def test_as_text_frame_and_html() -> None:
     assert "1 (intercept)" in text
     assert "95%, at any time" in text
     assert "rewards are linear in these columns" in text.replace("\n", " ")
-    assert found._repr_html_().count("<tr>") == len(found.rows) + 1
+    assert found._repr_html_().count("<tr>") == sum(row.seen for row in found.rows) + 1
     assert "approximate" in str(bandit_of(features=["x"]).coefficients())
 
 
@@ -253,8 +253,78 @@ def test_pictures(arms: int, features: int, tmp_path: Path) -> None:
     assert len(labels) == min(features, 60)
     assert ("not shown: 10 features" in figure.get_supxlabel()) == (features == 70)
     if arms == 3:
-        assert [axes.get_title() for axes in figure.axes] == ["0", "1", "2"]
-        assert labels == names
+        seen = {str(row.arm) for row in found.rows if row.seen}
+        assert [axes.get_title() for axes in figure.axes] == sorted(seen)
+        assert sorted(labels) == names
+
+
+def test_text_and_picture_show_what_was_seen_the_largest_first() -> None:
+    bandit = bandit_of(reward_range=(0, 1), seed=2)
+    play(bandit, 300)
+    found = bandit.coefficients()
+    unseen = [row.feature for row in found.rows if not row.seen]
+    assert {*unseen} == {row.feature for row in found.rows if row.lacking == "never seen"} != set()
+    text = str(found)
+    assert f"{len(unseen)} coefficients not shown: the column was never seen" in text.replace("\n", " ")
+    assert "never seen " not in text.split("coefficients not shown")[0]
+    shown = [row for row in found.rows if row.seen]
+    for arm in ARMS:
+        own = {row.feature: abs(row.coefficient) for row in shown if row.arm == arm}
+        lines = [line[5:] for line in text.splitlines() if line.startswith(f"{arm}    ")]
+        first, *features = [line.split("  ")[0] for line in lines]
+        assert first == "1 (intercept)"
+        assert {"1", *features} == own.keys()
+        assert [own[name] for name in features] == sorted((own[name] for name in features), reverse=True)
+    figure, sizes = found.plot(), dict[str, float]()
+    for row in shown:
+        sizes[row.feature] = max(sizes.get(row.feature, 0.0), abs(row.coefficient))
+    labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert {"1", *labels} == sizes.keys()
+    assert [sizes[name] for name in labels] == sorted((sizes[name] for name in labels), reverse=True)
+    assert f"{len(unseen)} coefficients of columns never seen" in figure.get_supxlabel()
+
+
+def test_the_axis_is_that_of_the_coefficients() -> None:
+    """Few rewards have wide intervals, which are cut and end in arrows; with many the axis ends where they do."""
+
+    def axis(rounds: int) -> tuple[float, float, float, set[str]]:
+        bandit, random = bandit_of(["x"], reward_range=(0, 1)), np.random.default_rng(1)
+        for _ in range(rounds):
+            x = random.uniform(-1, 1)
+            bandit.tell(bandit.ask(context=[x]), float(random.random() < 0.5 + 0.5 * x))
+        rows = [row for row in bandit.coefficients().rows if not row.intercept]
+        figure = bandit.coefficients().plot()
+        markers = {str(line.get_marker()) for axes in figure.axes for line in axes.lines}
+        points, ends = (max(map(abs, each)) for each in ([r.coefficient for r in rows], [r.high for r in rows]))
+        return points, ends, figure.axes[0].get_xlim()[1], markers
+
+    points, ends, edge, markers = axis(30)
+    assert ends > 3 * points
+    assert edge == pytest.approx(1.06 * 2 * points)
+    assert {"<", ">"} <= markers
+    _, ends, edge, markers = axis(3_000)
+    assert edge == pytest.approx(1.06 * ends)
+    assert not {"<", ">"} & markers
+
+
+def test_of_one_arm() -> None:
+    bandit = bandit_of(reward_range=(0, 1), private=["device"])
+    play(bandit, 100)
+    found, everything = bandit.coefficients(arm="b"), bandit.coefficients()
+    assert found.table() == [row for row in everything.table() if row["arm"] in ("b", "shared")]
+    with pytest.raises(ValueError, match="arm must be one of 'a', 'b', 'c', got 'd'"):
+        bandit.coefficients(arm="d")
+
+
+def test_many_arms_have_few_lines_each() -> None:
+    bandit = ra.Bandit(range(12), ra.UCB(C=0.1, estimator=ra.Linear(9)), seed=1)
+    random = np.random.default_rng(1)
+    for arm in range(12):
+        bandit.tell(arm=arm, reward=random.random(), context=random.normal(size=9))
+        bandit.tell(arm=arm, reward=random.random(), context=random.normal(size=9))
+    text = str(bandit.coefficients())
+    assert [sum(line.startswith(f"{arm} ") for line in text.splitlines()) for arm in range(12)] == [5] * 12
+    assert "60 more coefficients not shown: frame() has all" in text
 
 
 @pytest.mark.slow

@@ -46,7 +46,7 @@ def test_contributions_add_up_to_the_prediction(name: str, device: str) -> None:
     found = bandit.explain(decision)
     (chosen,) = [row for row in found.arms if row["arm"] == decision.arm]
     assert sum(row["contribution"] for row in found.columns) == pytest.approx(found.prediction, abs=1e-9)
-    assert found.prediction == pytest.approx(chosen["prediction"], rel=0.1)  # but for moments, which went on by one
+    assert (found.prediction, found.pulls) == pytest.approx((chosen["prediction"], chosen["pulls"]), rel=1e-12)
     assert (found.arm, found.propensity) == (decision.arm, decision.propensity)
     values = {row["column"]: row["value"] for row in found.columns}
     assert (values["hour"], values["age missing"], values["device=other"]) == (21, 1, device == "fridge")
@@ -139,6 +139,47 @@ def test_what_cannot_be_explained() -> None:
     for arm in ("a", "b"):
         bandit.retire_arm(arm)
     assert bandit.explain(decision).arms == []
+
+
+def test_later_decisions_do_not_change_how_a_context_is_seen() -> None:
+    """Contexts that only came by change what numbers are standardised with, and no row that was kept."""
+    bandit = played(rounds=30, model={"private": ["device"]})
+    decision = bandit.ask(context={"hour": 21.0, "device": "phone"})
+    before = bandit.explain(decision)
+    for hour in range(20):
+        bandit.ask(context={"hour": 100.0 * hour, "device": "phone"})
+    after = bandit.explain(decision)
+    assert [row["prediction"] for row in after.arms] == [row["prediction"] for row in before.arms]
+    assert after.prediction == before.prediction
+
+
+def test_by_the_floor() -> None:
+    """Where the policy would never have chosen the arm, it is said who did."""
+    bandit = ra.Bandit(["a", "b"], ra.UCB(C=0.1, estimator=ra.Linear(["x"])), seed=1, floor=0.1)
+    for _ in range(50):
+        for arm, reward in (("a", 1.0), ("b", 0.0)):
+            bandit.tell(arm=arm, reward=reward, context=[1.0])
+    decisions = [bandit.ask(context=[1.0]) for _ in range(60)]
+    found = {one.arm: bandit.explain(one) for one in decisions}
+    assert {arm: one.by_floor for arm, one in found.items()} == {"a": False, "b": True}
+    assert "b, drawn with probability 0.1, by the floor: the policy prefers a (0.9)" in " ".join(
+        str(found["b"]).split()
+    )
+    assert "floor" not in str(found["a"])
+    bandit.retire_arm("a")
+    assert "by the floor;" in str(bandit.explain(found["b"].decision))
+    free = ra.Bandit(["a", "b"], BGE, seed=1)
+    assert not free.explain(free.ask()).by_floor
+
+
+def test_as_table_and_frame() -> None:
+    bandit = played()
+    found = bandit.explain(3)
+    assert found.table() == [{"decision": 3, "arm": found.arm, **row} for row in found.columns]
+    assert found.frame().to_dicts() == found.table()
+    plain = ra.Bandit(["a"], BGE, seed=1)
+    empty = plain.explain(plain.ask()).frame()
+    assert (len(empty), empty.schema) == (0, found.frame().schema)
 
 
 def test_html() -> None:

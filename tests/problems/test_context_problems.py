@@ -122,6 +122,10 @@ def named(x, *, noise):  # type: ignore[no-untyped-def]
     return noise
 
 
+def visit(u, w):  # type: ignore[no-untyped-def]
+    return u, w
+
+
 def level(x, *, height):  # type: ignore[no-untyped-def]
     return height
 
@@ -145,6 +149,8 @@ def level(x, *, height):  # type: ignore[no-untyped-def]
         (lambda: ra.DataContext([1.0, 2.0]), "data must be rows of one length"),
         (lambda: ra.DataContext([[1.0], [float("inf")]]), r"data\[1, 0\] must be finite, got inf"),
         (lambda: ra.DataContext([["a"]]), "data must be numbers"),
+        (lambda: ra.Classification([[1.0, float("nan")], [2.0, 1.0]], [1, 2]), r"^X\[0, 1\] must be finite, got nan"),
+        (lambda: ra.Classification([1.0, 2.0], [1, 2]), "^X must be rows of one length"),
         (lambda: ra.Classification([[1.0], [2.0]], [1]), "a class for each of 2 rows of X, got 1"),
         (lambda: ra.Classification([[1.0], [2.0]], [1, 1]), "two classes at least"),
         (lambda: ra.LinearProblem([[1.0, 2.0]]).means_at([1.0]), r"x must have 2 numbers, got \[1.0\]"),
@@ -166,6 +172,37 @@ def level(x, *, height):  # type: ignore[no-untyped-def]
 def test_what_is_wrong_is_said_by_name(make: Any, message: str) -> None:
     with pytest.raises((TypeError, ValueError), match=message):
         make()
+
+
+def described(problem: Any) -> dict[str, list[float]]:
+    """For each arm the share of contexts in which it is best, its mean and its regret per round, as printed."""
+    _, shown = problem.describe().replace("−", "-").replace("%", "").split("regret per round\n", 1)
+    lines = [line.split() for line in shown.splitlines()[: problem.arms]]
+    return {line[0]: [float(cell) for cell in line[1:]] for line in lines}
+
+
+def test_described_by_contexts() -> None:
+    """Two Gaussians and 0: the largest is the first with probability 3/8, and its mean is known in closed form."""
+    problem = ra.LinearProblem([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]], offset=[0.0, 0.0, 0.0])
+    found, largest = described(problem), 1 / np.sqrt(2 * np.pi) * (1 + 1 / np.sqrt(2))
+    for arm, share in (("0", 0.375), ("1", 0.375), ("2", 0.25)):
+        assert abs(found[arm][0] / 100 - share) < 4.5 * np.sqrt(share * (1 - share) / 10_000) + 0.0005
+        assert abs(found[arm][1]) < 4.5 / 100
+        assert abs(found[arm][2] - largest) < 4.5 * 1.2 / 100
+    assert "by 10,000 contexts" in problem.describe().replace("\n", " ")
+
+
+def test_described_by_data_and_where_arms_tie() -> None:
+    X, y = np.arange(12.0)[:, None], ["b"] * 6 + ["c"] * 3 + ["a"] * 3
+    assert described(ra.Classification(X, y)) == {"a": [25, 0.25, 0.75], "b": [50, 0.5, 0.5], "c": [25, 0.25, 0.75]}
+    assert "is b: it loses 0.5 per round" in ra.Classification(X, y).describe()
+    assert described(ra.ContextProblem(visit, level, height=[1.0, 1.0, 0.5])) == {
+        "0": [50, 1, 0],
+        "1": [50, 1, 0],
+        "2": [0, 0.5, 0.5],
+    }
+    large = ra.DataContext(np.arange(30_000.0)[:, None])
+    assert "by 10,000 contexts" in ra.ContextProblem(large, level, height=[1.0, 2.0]).describe()
 
 
 def test_a_law_of_rows_of_noise_says_how_many_columns() -> None:

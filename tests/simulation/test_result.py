@@ -18,6 +18,8 @@ from matplotlib.figure import Figure
 
 import rightarm as ra
 from cases import POLICIES, cautious, cooling, settled
+from rightarm.simulation.panels import band
+from rightarm.simulation.statistics import MeanCurve
 
 
 def simulated(**changes: Any) -> ra.Result:
@@ -149,6 +151,52 @@ def test_a_sweep_is_drawn_against_its_parameter(tmp_path: Path) -> None:
     for unknown in ("Q", "family", "temperature"):
         with pytest.raises(ValueError, match=f"against must be a parameter.* C, c, location, got '{unknown}'"):
             result.plot(tmp_path / "x.svg", against=unknown)
+
+
+def test_a_sweep_of_linear_models(tmp_path: Path) -> None:
+    """Features are no numbers and name a curve only where they differ; a ridge at its default is a point too."""
+    models = [ra.Linear(2, ridge=0.1), ra.Linear(2), ra.Linear(["x0", "x1"], intercept=False)]
+    policies = [ra.UCB(C=C, estimator=model) for model in models for C in (0.3, 0.1)]
+    problem = ra.LinearProblem([[1.0, 0.0], [0.0, 1.0]])
+    result = ra.simulate(policies, problem, horizon=20, replications=2, seed=1)
+    assert result.curves("C") == {
+        "UCB (Linear, estimator_ridge=0.1)": [(0.1, 1), (0.3, 0)],
+        "UCB (Linear)": [(0.1, 3), (0.3, 2)],
+        "UCB (Linear, estimator_intercept=false)": [(0.1, 5), (0.3, 4)],
+    }
+    assert "median" in str(result)
+    assert "best arm" not in str(result) + result._repr_html_()  # which arm is the best depends on the context
+    assert "best arm" in str(hand_made())
+    assert result.curves("estimator_ridge")["UCB (C=0.3, Linear)"] == [(0.1, 0), (1.0, 2)]
+    assert result.plot(tmp_path / "sweep.svg", against="C").read_text().count("<svg") == 1
+    named = [ra.Linear(2, private=False), ra.Linear(["a", "b"], private=False), ra.Linear(2, private=["x0"])]
+    plain = ra.UCB(C=0.1)
+    mixed = ra.simulate(
+        [plain, *(ra.UCB(C=0.1, estimator=one) for one in named)], problem, horizon=20, replications=2, seed=1
+    )
+    assert mixed.summary()["estimator_private"].to_list() == [None, "false", "false", '["x0"]']
+    other = ra.simulate(
+        [ra.UCB(C=0.1, estimator=one) for one in named[:2]], problem, horizon=20, replications=2, seed=1
+    )
+    assert list(other.curves("C")) == [
+        'UCB (Linear, estimator_features={"numbers": ["x0", "x1"], "required": true})',
+        'UCB (Linear, estimator_features={"numbers": ["a", "b"], "required": true})',
+    ]
+
+
+def test_bands_on_a_logarithmic_axis() -> None:
+    """An edge that falls below a tenth of the mean stays there; others, and those of plain axes, are what they are."""
+    samples = np.array([[0.0, 90.0], [0.0, 100.0], [40.0, 110.0]])
+    curve = MeanCurve.of("x", np.array([1, 2]), samples)
+    mean, half = samples.mean(axis=0), 1.96 * samples.std(axis=0, ddof=1) / math.sqrt(3)
+    assert (mean - half)[0] < 0
+    low, high = band(curve, log=True)
+    assert low.tolist() == pytest.approx([mean[0] / 10, mean[1] - half[1]])
+    assert high.tolist() == pytest.approx((mean + half).tolist())
+    result = hand_made()
+    result.regret[0, :, :] = np.array([0.0, 0.0, 0.0, 40.0])[:, None]
+    drawn = [result.plot(log=log).axes[0].collections[0].get_paths()[0].vertices[:, 1].min() for log in (True, False)]
+    assert drawn == pytest.approx([1.0, 0.01])
 
 
 def test_many_curves_and_equal_names(tmp_path: Path) -> None:

@@ -515,7 +515,7 @@ class Bandit(Generic[A]):
         with self._lock:
             return answers.best(self._ready(), confidence, tolerance)
 
-    def coefficients(self, *, confidence: float = 0.95) -> Coefficients:
+    def coefficients(self, *, arm: A | None = None, confidence: float = 0.95) -> Coefficients:
         """What each column of a context adds to the reward of each arm, with intervals: printed, as a table or drawn.
 
         A row of its ``table()`` has the ``arm``, or "shared", the ``feature``, the ``coefficient`` by which the policy
@@ -523,7 +523,8 @@ class Bandit(Generic[A]):
         interval, its ``kind``, and the same ``per_unit`` of the raw feature, by its present deviation. Levels of a
         category are compared with the average of those seen. With a ``reward_range`` intervals hold at any time, for
         rewards that are linear in the columns; without, the noise is estimated and they are "approximate". Where there
-        is none, ``lacking`` says why. `rightarm.inference.regression` has the formulas.
+        is none, ``lacking`` says why. With ``arm`` the rows are those of one arm, and the shared ones.
+        `rightarm.inference.regression` has the formulas.
 
         >>> import rightarm as ra
         >>> policy = ra.BoltzmannGumbel(C=0.05, estimator=ra.Linear(["hour"], intercept=False))
@@ -535,14 +536,15 @@ class Bandit(Generic[A]):
         """
         with self._lock:
             state = self._ready()
-            return linear.coefficients(state, answers.limits(state), confidence)
+            return linear.coefficients(state, answers.limits(state), confidence, arm)
 
     def explain(self, decision: Decision[A] | int | str) -> Explanation:
         """Why a decision, pending or remembered, chose its arm: a page of text, or HTML in a notebook.
 
         It has the probability with which the arm was drawn; by what is known now, the arm's prediction and how many
         pulls that is worth, and what each column of the context contributes to it; and for all arms prediction, pulls,
-        probability, and location and scale of the score, in that context. Without contexts there are no columns.
+        probability, and location and scale of the score, in that context as the decision saw it. ``frame()`` has the
+        contributions. Without contexts there are no columns.
 
         >>> import rightarm as ra
         >>> bandit = ra.Bandit(["red"], ra.UCB(C=0.5, estimator=ra.Linear(["hour"])), seed=1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,8 +33,12 @@ class Group(NamedTuple):
     """The column to which the constant belongs."""
 
 
-def coefficients(state: State, limits: tuple[float, float] | None, confidence: float) -> Coefficients:
+def coefficients(
+    state: State, limits: tuple[float, float] | None, confidence: float, only: Hashable | None = None
+) -> Coefficients:
     """A row for each coefficient of each arm, and for each shared one; `Bandit.coefficients` says what is in it."""
+    if only is not None:
+        state.arm_number("arm", only)
     known, level = contextual(state), check_confidence(confidence)
     gram, own = gram_of(known), known.design.own
     regression, groups, names = Regression(gram), groups_of(known), known.estimator.names
@@ -56,8 +60,9 @@ def coefficients(state: State, limits: tuple[float, float] | None, confidence: f
             low, high = (None if end is None else float(factor * end + added) for end in ends)
             mine, whose = (private, state.names[arm]) if j < own else (shared, SHARED)
             values = float(thetas[j]) + added, low, high, None if lacking else kind
-            mine.append(Row(whose, names[j], *values, float(units[j]), constant[j], lacking))
-    return Coefficients(private + shared, level, kind, _why_none(known), bool(groups), unit_of(known))
+            mine.append(Row(whose, names[j], *values, float(units[j]), constant[j], lacking, bool(seen[j])))
+    rows = [row for row in private if only is None or row.arm == only] + shared
+    return Coefficients(rows, level, kind, _why_none(known), bool(groups), unit_of(known))
 
 
 def contextual(state: State) -> ContextArms:

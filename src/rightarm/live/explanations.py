@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,14 +12,19 @@ from rightarm import text
 from rightarm.estimators import arrowhead
 from rightarm.estimators.compiled import MEAN, PULLS
 from rightarm.estimators.linear import INTERCEPT
+from rightarm.extras import polars_for
 from rightarm.live.coefficients import centred, gram_of, groups_of, reward_unit, theta, unit_of
 from rightarm.live.contextual import Context, ContextArms, Seen
 from rightarm.live.fold import State
 from rightarm.live.ledger import Answer, Waiting
 from rightarm.notebook import html_table
 from rightarm.text import number, wrapped
-from rightarm.types import F64
+from rightarm.types import F64, I64
 
+if TYPE_CHECKING:
+    import polars
+
+BARELY = 1.01  # a propensity of so many times the floor is nearly all the floor's
 MOST = 20  # columns, or arms, that a text shows
 COLUMNS = ["column", "value", "coefficient", "contribution"]
 ARMS = ["arm", "prediction", "pulls", "probability", "score: location", "scale"]
@@ -46,13 +51,35 @@ class Explanation:
     arms: list[dict[str, Any]]
     """Every arm that can be chosen: prediction, pulls, probability now, and its score's location and scale."""
     notes: tuple[str, ...]
+    by_floor: bool = False
+    """Whether the arm was drawn by the floor, the policy itself giving it next to nothing."""
+
+    def table(self) -> list[dict[str, Any]]:
+        """A row for each column: the decision, its arm, and what the column contributes; empty without contexts."""
+        return [{"decision": self.decision, "arm": self.arm, **row} for row in self.columns]
+
+    def frame(self) -> polars.DataFrame:
+        """`table` as a Polars frame; those of several decisions can be put together."""
+        pl = polars_for("frame()")
+        types = {"decision": pl.Int64, "arm": pl.String, "column": pl.String} | dict.fromkeys(COLUMNS[1:], pl.Float64)
+        rows = [row | {"arm": str(row["arm"])} for row in self.table()]
+        frame: polars.DataFrame = pl.DataFrame(rows, schema=types)
+        return frame
+
+    def _held(self) -> str:
+        """What drew the arm in the policy's place, if anything did."""
+        if not self.by_floor:
+            return ", by the holdout" if self.group else ""
+        first = max(self.arms, key=lambda row: row["probability"], default=None)
+        if first is None or first["arm"] == self.arm:
+            return ", by the floor"
+        return f", by the floor: the policy prefers {first['arm']} ({number(first['probability'])})"
 
     def _head(self) -> str:
-        held = ", by the holdout" if self.group else ""
         reward = "" if self.reward is None else f"; its reward was {number(self.reward)}"
         worth = f"by what is known now its prediction is {number(self.prediction)}, worth {number(self.pulls)} pulls"
         known = "nothing is known of it" if self.prediction is None else worth
-        drawn = f"drawn with probability {number(self.propensity)}{held}"
+        drawn = f"drawn with probability {number(self.propensity)}{self._held()}"
         return f"decision {self.decision}: {self.arm}, {drawn}{reward}; {known}"
 
     def _column_lines(self) -> list[list[str]]:
@@ -90,22 +117,33 @@ def explain(state: State, decision: Any) -> Explanation:
     if isinstance(known, ContextArms):
         assert context is not None
         columns = _columns(state, known, arm, context)
-        pulls, mean = _read(known, arm, np.frombuffer(context.row))
+        seen = _seen_again(known, context, np.flatnonzero(state.active))
+        pulls, mean = _read(known, arm, seen)
         notes.append("Values are in their own unit; coefficients are the present ones, per deviation.")
         if not known.estimator.sums:
             notes.append(f"Predictions and contributions are {unit_of(known)}.")
         if known.design.arm:
             notes.append("Other arms cannot be compared: their features came with the decision and were not kept.")
         elif any(state.active):
-            arms = _arms(state, known.see_encoded(context.numbers(), None, np.flatnonzero(state.active)))
+            arms = _arms(state, seen)
     else:
         pulls, mean = known.table.item(PULLS, arm), known.table.item(MEAN, arm)
         arms = _arms(state, None)
     prediction = float(_unscaled(state, np.array(mean))) if pulls else None
     notes += ["Arms are as the policy would see them now; * was chosen."] if arms else []
-    return Explanation(
-        name, state.names[arm], propensity, group, reward, prediction, pulls, columns, arms, tuple(notes)
-    )
+    drawn = state.names[arm], propensity, group, reward
+    by_floor = group is None and propensity <= BARELY * state.settings.floor
+    return Explanation(name, *drawn, prediction, pulls, columns, arms, tuple(notes), by_floor)
+
+
+def _seen_again(known: ContextArms, context: Context, members: I64) -> Seen:
+    """The context as its decision saw it, with the row of the chosen arm for every arm.
+
+    It is that of every arm where arms have no features.
+    """
+    row, own = np.frombuffer(context.row), known.design.own
+    joint = np.repeat(row[own:, None], known.factor.shape[1], axis=1)
+    return Seen(np.frombuffer(context.encoded), None, members, row[:own].copy(), joint, known.moments, context.could)
 
 
 def _unscaled(state: State, means: F64) -> F64:
@@ -121,11 +159,10 @@ def _made(one: Waiting | Answer) -> tuple[int, float, str | None, float | None, 
     return one.arm, one.propensity, None, one.reward, one.context
 
 
-def _read(known: ContextArms, arm: int, row: F64) -> tuple[float, float]:
-    """The pulls and the mean that formulas would see of an arm with this row; the mean is not cut to any range."""
-    own, width = known.design.own, known.factor.shape[1]
-    joint, pulls, mean = np.repeat(row[own:, None], width, axis=1), np.empty(width), np.empty(width)
-    arrowhead.read(row[:own].copy(), joint, known.factor, known.common, known.count, pulls, mean)
+def _read(known: ContextArms, arm: int, seen: Seen) -> tuple[float, float]:
+    """The pulls and the mean that formulas would see of an arm; the mean is not cut to any range."""
+    pulls, mean = np.empty((2, known.factor.shape[1]))
+    arrowhead.read(seen.own, seen.joint, known.factor, known.common, known.count, pulls, mean)
     return pulls.item(arm), mean.item(arm)
 
 

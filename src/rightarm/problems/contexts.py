@@ -71,6 +71,16 @@ class Context(Formula):
             raise ValueError(f"{self.family.name} must give a row of {self.columns} finite numbers, got {made!r:.200}")
         return x
 
+    def sample(self, count: int, random: np.random.Generator) -> tuple[F64, F64]:
+        """So many contexts of round 1, a row each, and their labels, which are 0."""
+        rows, shape = np.empty((count, self.columns)), (count, self.columns)
+        u, v, w = random.random(count), random.random(count), random.normal(size=count)
+        normals, uniforms = random.normal(size=shape), random.random(shape)
+        for i in range(count):
+            noise = {"u": u[i], "v": v[i], "w": w[i], "normals": normals[i], "uniforms": uniforms[i]}
+            rows[i] = self.row({"t": 1.0, **noise})
+        return rows, np.zeros(count)
+
     @property
     def shape(self) -> int | None:
         """How many numbers the formula gives as a tuple; None for an array, and 0 for a single number."""
@@ -161,8 +171,8 @@ class DataContext:
     """
 
     def __init__(self, data: ArrayLike, labels: ArrayLike | None = None) -> None:
-        self.data = _numbers("data", data, 2)
-        self.labels = np.zeros(self.data.shape[0]) if labels is None else _numbers("labels", labels, 1)
+        self.data = finite_numbers("data", data, 2)
+        self.labels = np.zeros(self.data.shape[0]) if labels is None else finite_numbers("labels", labels, 1)
         if self.labels.size != self.data.shape[0]:
             raise ValueError(f"labels must have one for each of {self.data.shape[0]} rows, got {self.labels.size}")
         self.data.setflags(write=False)
@@ -177,6 +187,13 @@ class DataContext:
     def rows(self) -> int:
         """How many rows there are."""
         return int(self.data.shape[0])
+
+    def sample(self, count: int, random: np.random.Generator) -> tuple[F64, F64]:
+        """All rows and their labels, or so many of them if there are more."""
+        if self.rows <= count:
+            return self.data, self.labels
+        places = random.permutation(self.rows)[:count]
+        return self.data[places], self.labels[places]
 
     @functools.cached_property
     def digest(self) -> str:
@@ -210,7 +227,12 @@ def context_from_specification(specification: Mapping[str, Any]) -> Context | Da
     return DataContext(data, _unpacked(specification["labels"]))
 
 
-def _numbers(name: str, values: ArrayLike, dimensions: int) -> F64:
+def finite_numbers(name: str, values: ArrayLike, dimensions: int) -> F64:
+    """A copy of ``values`` as an array of so many dimensions, checked.
+
+    >>> finite_numbers("data", [[1, 2]], 2)
+    array([[1., 2.]])
+    """
     try:
         array = np.array(values, dtype=float)
     except (TypeError, ValueError):

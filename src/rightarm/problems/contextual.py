@@ -16,13 +16,14 @@ from numpy.typing import ArrayLike
 from rightarm.formula import Family, Formula, NonNegative, check_count, check_number, family_of, rule_of
 from rightarm.formula.identity import identity, with_defaults
 from rightarm.notebook import html_table
-from rightarm.problems.contexts import Context, DataContext, GaussianContext, context_from_specification
+from rightarm.problems.contexts import Context, DataContext, GaussianContext, context_from_specification, finite_numbers
 from rightarm.problems.problem import Corruption, Problem
-from rightarm.text import counted
+from rightarm.text import counted, number, percent, table, wrapped
 from rightarm.types import F64
 
 PerArm = tuple[float, ...] | tuple[tuple[float, ...], ...]
 Part = tuple[Callable[..., Any], dict[str, PerArm]]
+CONTEXTS, MEANS = 10_000, 200_000  # contexts by which a problem is described, and means computed for that, at most
 SHORT = 80  # characters of a problem that stands in titles as it is
 
 
@@ -142,6 +143,39 @@ class ContextProblem(Formula):
         if not np.isfinite(means).all():
             raise ValueError(f"{self.family.name} must give finite means, got {means.tolist()} at x = {row.tolist()}")
         return means
+
+    def describe(self) -> str:
+        """How often each arm is the best, and what an arm would lose if it were always chosen, as text.
+
+        By 10,000 contexts of a fixed seed in round 1, or by the data; fewer where there are more than 20 arms.
+
+        >>> print(Classification(X=[[0.1], [0.3], [5.0]], y=["cat", "cat", "dog"]).describe())
+        Classification of 3 rows of 1 column into 2 classes, by 3 contexts
+        arm  best in   mean  regret per round
+        cat    66.7%  0.667             0.333
+        dog    33.3%  0.333             0.667
+        The best arm for all contexts is cat: it loses 0.333 per round against the best
+        arm of each context.
+        """
+        sample = self.context.sample(min(CONTEXTS, max(MEANS // self.arms, 1)), np.random.default_rng(1))
+        means = np.array([self.means_at(x, label=label) for x, label in zip(*sample, strict=True)])
+        largest = means.max(axis=1, keepdims=True)
+        best = means == largest
+        shares, lost = (best / best.sum(axis=1, keepdims=True)).mean(axis=0), (largest - means).mean(axis=0)
+        names, first = self._arm_names(), int(np.argmin(lost))
+        rows = [
+            [name, percent(share), number(mean, 3), number(loss, 3)]
+            for name, share, mean, loss in zip(
+                names, shares.tolist(), means.mean(axis=0).tolist(), lost.tolist(), strict=True
+            )
+        ]
+        head = f"{self}, by {counted(len(means), 'context')}"
+        end = f"it loses {number(lost[first], 3)} per round against the best arm of each context."
+        shown = table(["arm", "best in", "mean", "regret per round"], rows)
+        return f"{wrapped(head)}\n{shown}\n{wrapped(f'The best arm for all contexts is {names[first]}: {end}')}"
+
+    def _arm_names(self) -> list[str]:
+        return [str(arm) for arm in range(self.arms)]
 
     def reward_at(self, arm: int, mean: float, x: ArrayLike, noise: Mapping[str, Any], **others: float) -> Any:
         """The rewards of one arm in the context ``x``, where its mean is ``mean``, for some noise, by NumPy."""
@@ -267,8 +301,9 @@ class Classification(ContextProblem):
 
     def __init__(self, X: ArrayLike, y: Sequence[Any] | ArrayLike) -> None:
         listed = list(np.asarray(y).tolist())
-        if len(listed) != len(np.asarray(X)):
-            raise ValueError(f"y must have a class for each of {len(np.asarray(X))} rows of X, got {len(listed)}")
+        data = finite_numbers("X", X, 2)
+        if len(listed) != len(data):
+            raise ValueError(f"y must have a class for each of {len(data)} rows of X, got {len(listed)}")
         try:
             classes = sorted(set(listed))
         except TypeError:
@@ -276,9 +311,12 @@ class Classification(ContextProblem):
         if len(classes) < 2:
             raise ValueError(f"y must have two classes at least, got {classes}")
         places = {name: place for place, name in enumerate(classes)}
-        law = DataContext(X, [places[name] for name in listed])
+        law = DataContext(data, [places[name] for name in listed])
         self._set({"context": law, "mean": right, "noise": 0.0, "arms": len(classes)})
         self.__dict__.update(classes=tuple(classes), given={"y": listed})
+
+    def _arm_names(self) -> list[str]:
+        return [str(name) for name in self.classes]
 
     def stays_within(self, low: float, high: float) -> bool:
         return low <= 0 and high >= 1

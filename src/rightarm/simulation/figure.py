@@ -101,7 +101,7 @@ def draw_panel(axes: Axes, panel: Panel, styles: dict[str, Style]) -> None:
         marker = style.marker or ("." if panel.x != ROUND and len(curve.x) < 40 else "")
         every: dict[str, Any] = {"markevery": 0.12, "markersize": 4} if panel.x == ROUND else {}
         axes.plot(curve.x, curve.mean, label=curve.label, **_line(style), marker=marker, **every)
-        axes.fill_between(curve.x, *band(curve), color=style.color, alpha=0.14, linewidth=0)
+        axes.fill_between(curve.x, *band(curve, panel.log_y), color=style.color, alpha=0.14, linewidth=0)
     thin = 0.7 * matplotlib.rcParams["lines.linewidth"]
     for level, style in zip(panel.levels, line_styles(panel.levels, {}), strict=True):
         axes.axhline(float(level.mean[-1]), label=level.label, **_line(style), linewidth=thin)

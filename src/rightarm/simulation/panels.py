@@ -14,7 +14,7 @@ from rightarm.types import F64
 
 NORMAL_95 = 1.96  # standard errors either side of a mean
 ROUND = "round"
-DECADE = 10.0  # a parameter whose values span so much is drawn on a logarithmic axis
+DECADE = 10.0  # a parameter whose values span so much is drawn on a logarithmic axis; how deep a band goes on one
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,11 +77,15 @@ def half_width(curve: MeanCurve) -> F64:
     return NORMAL_95 * np.nan_to_num(curve.error)
 
 
-def band(curve: MeanCurve) -> tuple[F64, F64]:
-    """The confidence band; its lower edge stays above zero, where a logarithmic axis would tear it."""
+def band(curve: MeanCurve, log: bool = False) -> tuple[F64, F64]:
+    """The confidence band; its lower edge stays above zero, where a logarithmic axis would tear it.
+
+    For such an axis (``log``) it stays within a decade of the mean: an edge that falls to zero would fill the picture.
+    """
     half = half_width(curve)
     low = curve.mean - half
-    return np.where(curve.mean > 0, np.maximum(low, 1e-3 * curve.mean), low), curve.mean + half
+    least = curve.mean / DECADE if log else 1e-3 * curve.mean
+    return np.where(curve.mean > 0, np.maximum(low, least), low), curve.mean + half
 
 
 def lowest(curves: Sequence[MeanCurve], most: int) -> list[MeanCurve]:

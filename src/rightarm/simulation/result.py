@@ -9,7 +9,7 @@ import math
 import os
 import platform
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -149,11 +149,13 @@ class Result:
         """Final regret of each policy: mean, standard error, quantiles, the best arm's share; and its parameters.
 
         A parameter is a column, empty for policies that do not have it: a sweep can be filtered and plotted by it.
+        Lists and mappings, such as the features of a linear model, are texts.
         """
         parameters = [parameters_of(policy) for policy in self.specification["policies"]]
         names = list(dict.fromkeys(name for row in parameters for name in row))
+        nested = {name for row in parameters for name, value in row.items() if isinstance(value, dict | list)}
         rows = [
-            {**row, **{name: own.get(name) for name in names}}
+            {**row, **{name: _cell(own.get(name), name in nested) for name in names}}
             for row, own in zip(self.table(), parameters, strict=True)
         ]
         frame: polars.DataFrame = polars_for("summary()").DataFrame(rows, infer_schema_length=None)
@@ -163,14 +165,17 @@ class Result:
         title, replications = self.specification["title"], self.regret.shape[1]
         return f"{title}: regret after {self.horizon:,} rounds, {replications:,} replications"
 
-    def _rows(self) -> list[list[str]]:
-        return [[row["policy"], *told(row)] for row in self.table()]
+    def _shown(self) -> tuple[list[str], list[list[str]]]:
+        """The titles and the rows of the table that people read."""
+        rows = self.table()
+        titles = titles_of(rows)
+        return ["policy", *titles.values()], [[row["policy"], *told(row, titles)] for row in rows]
 
     def __str__(self) -> str:
-        return f"{text.wrapped(self._head())}\n{text.table(['policy', *TITLES.values()], self._rows(), spare=SPARE)}"
+        return f"{text.wrapped(self._head())}\n{text.table(*self._shown(), spare=SPARE)}"
 
     def _repr_html_(self) -> str:
-        return html_table(["policy", *TITLES.values()], self._rows(), title=self._head())
+        return html_table(*self._shown(), title=self._head())
 
     def __repr__(self) -> str:
         shape = f"{self.regret.shape[1]:,} replications, {self.horizon:,} rounds, seed {self.seed}"
@@ -195,6 +200,7 @@ class Result:
 
         - ``against="C"`` draws the final regret of a sweep against that parameter instead, a curve for each kind of
           policy, and a level line for each policy that does not have it.
+        - ``log`` makes axes logarithmic; a band goes down to a tenth of its mean there, at most.
         - ``bounds`` are lines to be drawn beside the curves, functions of the round by name.
         - ``labels`` are other names for the legend: one for each curve, or by the name that a curve has otherwise.
         - ``figsize`` is the figure's width and height in inches.
@@ -222,22 +228,26 @@ class Result:
 
     def curves(self, parameter: str) -> dict[str, list[tuple[float, int]]]:
         """For each kind of policy that has ``parameter``, its values in order, each with the policy's index."""
+        rows = [parameters_of(policy) for policy in self.specification["policies"]]
         curves: dict[str, list[tuple[float, int]]] = {}
-        for i, policy in enumerate(self.specification["policies"]):
-            own = parameters_of(policy)
-            if isinstance(own.get(parameter), float):
-                value = own.pop(parameter)
-                others = ", ".join(
-                    f"{n}={v:.4g}" if isinstance(v, float) else v for n, v in own.items() if n != "family"
-                )
+        for i, own in enumerate(rows):
+            value = self._value(i, own, parameter)
+            if isinstance(value, float):
+                others = ", ".join(_told(name, own[name]) for name in _telling(rows, own) if name != parameter)
                 curves.setdefault(f"{own['family']} ({others})" if others else own["family"], []).append((value, i))
         if not curves:
-            rows = [parameters_of(policy) for policy in self.specification["policies"]]
             known = sorted({name for row in rows for name, value in row.items() if isinstance(value, float)})
             raise ValueError(
                 f"against must be a parameter of one of the policies, {', '.join(known)}, got {parameter!r}"
             )
         return {name: sorted(points) for name, points in curves.items()}
+
+    def _value(self, i: int, own: Mapping[str, Any], parameter: str) -> Any:
+        """A policy's value of ``parameter``; what an estimator has by default is not in its specification."""
+        _, of_estimator, name = parameter.partition("estimator_")
+        if parameter in own or not of_estimator or "estimator" not in own:
+            return own.get(parameter)
+        return getattr(self.policies[i].estimator, name, None)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write everything to a Parquet file, a row for each policy and replication; an old file is replaced whole."""
@@ -332,16 +342,28 @@ def final_regret(regret: F64) -> dict[str, float]:
     }
 
 
-def told(row: Mapping[str, Any]) -> list[str]:
-    """The statistics of a row as tables show them, in the order of `TITLES`.
+def titles_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """The statistics with their titles that a table of these rows shows: no best arm where contexts decide which it is.
+
+    >>> list(titles_of([{"best_arm_share": math.nan}])) == list(titles_of([{"best_arm_share": 0.5}]))[:-1]
+    True
+    """
+    shares = [row["best_arm_share"] for row in rows]
+    none = bool(shares) and all(share is not None and math.isnan(share) for share in shares)
+    return {name: title for name, title in TITLES.items() if not (none and name == "best_arm_share")}
+
+
+def told(row: Mapping[str, Any], names: Iterable[str] = tuple(TITLES)) -> list[str]:
+    """Statistics of a row as tables show them, those of `TITLES` unless named.
 
     >>> told({"regret": 1234.56, "standard_error": np.nan, **dict.fromkeys(QUANTILES, 0.5), "best_arm_share": 0.75})
     ['1,235', '–', '0.5', '0.5', '0.5', '75.0%']
     """
-    *numbers, share = TITLES
     return [
-        *(text.number(row[name], 3 if name == "standard_error" else 4) for name in numbers),
-        text.percent(row[share]),
+        text.percent(row[name])
+        if name == "best_arm_share"
+        else text.number(row[name], 3 if name == "standard_error" else 4)
+        for name in names
     ]
 
 
@@ -380,6 +402,24 @@ def parameters_of(policy: dict[str, Any]) -> dict[str, Any]:
         else:
             row[name] = value
     return row
+
+
+def _telling(rows: Sequence[Mapping[str, Any]], own: Mapping[str, Any]) -> list[str]:
+    """The parameters by which a kind of policy is named: numbers and words, and of others those that differ."""
+    alike = [row for row in rows if row.get("estimator") == own.get("estimator")]
+    several = {name for row in alike for name in own if row.get(name) != own[name]}
+    return [n for n, v in own.items() if n != "family" and (isinstance(v, float | str) or n in several)]
+
+
+def _cell(value: Any, nested: bool) -> Any:
+    """A value in a column of parameters; text where some value of the column is nested, for a column has one type."""
+    return text.short(value) if nested and value is not None else value
+
+
+def _told(name: str, value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={text.short(value)}"
 
 
 def distinct(labels: list[str]) -> tuple[str, ...]:

@@ -75,6 +75,7 @@ def test_a_file_gives_problems_and_policies(path: Path) -> None:
 def test_it_is_run_read_and_reported(path: Path, tmp_path: Path) -> None:
     ra.run(path, tmp_path / "results")
     loaded = ra.load(tmp_path / "results")
+    assert "best arm" not in str(loaded)  # which arm is the best depends on the context
     for cell in loaded:
         alone = ra.simulate(cell.policy, cell.problem, horizon=60, replications=6, seed=4, checkpoints=[10, 60])
         assert (cell.regret == alone.regret[0]).all()

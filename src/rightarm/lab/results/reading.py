@@ -16,7 +16,7 @@ from rightarm.formula import from_specification
 from rightarm.lab.results.folder import CellRecord, Results, Sample, empty
 from rightarm.problems.random import any_problem_from_specification
 from rightarm.scores.policy import Policy
-from rightarm.simulation.result import QUANTILES, SPARE, TITLES, best_share, final_regret, told
+from rightarm.simulation.result import QUANTILES, SPARE, TITLES, best_share, final_regret, titles_of, told
 from rightarm.simulation.statistics import Curve, mean_and_error
 from rightarm.text import counted, short, table, wrapped
 from rightarm.types import F64, I64
@@ -205,9 +205,10 @@ class Loaded:
             head += f"{counted(asked - done, 'replication')} missing"
         names = [column.name for column in self._name_columns()]
         names += [name for name in self._varied() if name != "replications"]
-        cells = self.frame.iter_rows(named=True)
-        rows = [[*(short(row[name]) for name in names), parts_of(row), *told(row)] for row in cells]
-        return f"{wrapped(head)}\n{table([*names, 'runs', *TITLES.values()], rows, words=len(names), spare=SPARE)}"
+        cells = self.frame.to_dicts()
+        titles = titles_of(cells)
+        rows = [[*(short(row[name]) for name in names), parts_of(row), *told(row, titles)] for row in cells]
+        return f"{wrapped(head)}\n{table([*names, 'runs', *titles.values()], rows, words=len(names), spare=SPARE)}"
 
     def __repr__(self) -> str:
         return f"<Loaded: {self.folder}, {len(self):,} cells, {'' if self.complete else 'not '}complete>"
