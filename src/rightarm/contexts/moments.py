@@ -59,16 +59,7 @@ def standardised(x: F64, measured: I64, indicator: I64, moments: F64, out: F64) 
     >>> out.tolist()
     [1.0, 0.0]
     """
-    for i in range(x.size):  # written out: an assignment to a slice takes seconds to compile
-        out[i] = x[i]
-    for j in range(measured.size):
-        place = measured[j]
-        if is_missing(x, indicator[j]):
-            out[place] = 0.0
-        else:
-            count = moments[COUNT, j]
-            own, mean, squares = _with(x[place], count, moments[MEAN, j], moments[SQUARES, j])
-            out[place] = _in_deviations(own, count + 1.0, mean, squares)
+    see(x, measured, indicator, moments.copy(), out)
 
 
 @jit
@@ -84,7 +75,7 @@ def take(x: F64, measured: I64, indicator: I64, moments: F64) -> None:
 @jit
 def see(x: F64, measured: I64, indicator: I64, moments: F64, out: F64) -> None:
     """`standardised` and then `take`, in one step."""
-    for i in range(x.size):
+    for i in range(x.size):  # written out: an assignment to a slice takes seconds to compile
         out[i] = x[i]
     for j in range(measured.size):
         place = measured[j]
