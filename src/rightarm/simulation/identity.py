@@ -22,6 +22,7 @@ DETERMINING = (
     "scores",
     "simulation/argmax",
     "simulation/context_formulas",
+    "simulation/context_kernels",
     "simulation/contextual",
     "simulation/engine",
     "simulation/jobs",
