@@ -43,6 +43,15 @@ def sizes(private: int, shared: int) -> tuple[int, int]:
     return sum(private - j + shared + 2 for j in range(private)) + 2, shared + 2
 
 
+def new_common(shared: int, ridge: float) -> F64:
+    """The factor of so many shared columns, of which only the ridge is known."""
+    common = np.zeros((shared, shared + 2))
+    for j in range(shared):
+        common[j, 1 + j] = math.sqrt(ridge)
+        common[j, 0] = 1 / common[j, 1 + j] if ridge else 0.0
+    return common
+
+
 @jit
 def begin(factor: F64, arm: int, private: int, shared: int, ridge: float) -> None:
     """A new arm: of its private columns only the ridge is known."""

@@ -100,10 +100,7 @@ class ContextArms(Arms):
         self.ever = None  # nothing is forgotten of the plain statistics
         self.design, self.ridges = design, ridges
         self.factor: F64 = np.zeros((arrowhead.sizes(design.own, design.joint)[0], 0))
-        self.common: F64 = np.zeros((design.joint, design.joint + 2))
-        for j in range(design.joint):
-            self.common[j, 1 + j] = np.sqrt(ridges[0])
-            self.common[j, 0] = 1 / self.common[j, 1 + j] if ridges[0] else 0.0
+        self.common: F64 = arrowhead.new_common(design.joint, ridges[0])
         features, arms = self.estimator.features, self.estimator.arm_features
         self.features = features
         self._could: tuple[I64, bytes] = np.zeros(0, np.int64), b"\0"  # the last members, and their bits

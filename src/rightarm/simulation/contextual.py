@@ -8,7 +8,7 @@ import numpy as np
 
 from rightarm import noise
 from rightarm.estimators import Linear
-from rightarm.estimators.arrowhead import begin, sizes
+from rightarm.estimators.arrowhead import begin, new_common, sizes
 from rightarm.estimators.compiled import no_estimator, simulated_estimator
 from rightarm.estimators.forward import VECTOR
 from rightarm.estimators.statistics import OWN
@@ -233,7 +233,7 @@ def _model(policy: Policy, problem: ContextProblem) -> Model:
         own=np.zeros(design.own),
         joint=np.zeros((design.joint, room)),
         factor=factor,
-        common=_common(design.joint, ridge),
+        common=new_common(design.joint, ridge),
         row=np.zeros(design.own + design.joint + 1),
         rest=_aligned(design.own + design.joint + 2, VECTOR),
         z=np.zeros(problem.columns),
@@ -245,15 +245,6 @@ def _aligned(rows: int, columns: int) -> F64:
     numbers = np.zeros(rows * columns + VECTOR)
     first = -(numbers.ctypes.data // numbers.itemsize) % VECTOR
     return numbers[first : first + rows * columns].reshape(rows, columns)
-
-
-def _common(joint: int, ridge: float) -> F64:
-    """The factor of the shared columns, of which only the ridge is known."""
-    common = np.zeros((joint, joint + 2))
-    for j in range(joint):
-        common[j, 1 + j] = np.sqrt(ridge)
-        common[j, 0] = 1 / common[j, 1 + j] if ridge else 0.0
-    return common
 
 
 def _seen(policy: Policy, problem: ContextProblem) -> Seen:
