@@ -1,0 +1,1 @@
+"""`connect`: the verbs of a bandit on a decision service."""

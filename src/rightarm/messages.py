@@ -1,0 +1,177 @@
+"""What goes to the decision service and comes from it: each message a type, from which OpenAPI is made."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"  # of a bandit
+LARGEST_ID = 2**53 - 1  # which JSON keeps exactly everywhere
+MOST_ARMS, MOST_AT_ONCE = 10_000, 1_000
+
+Arm = Annotated[str, Meta(min_length=1, max_length=200)] | Annotated[int, Meta(ge=-LARGEST_ID, le=LARGEST_ID)]
+Arms = Annotated[list[Arm], Meta(min_length=1, max_length=MOST_ARMS)]
+Id = Annotated[int, Meta(ge=0, le=LARGEST_ID, description="The id of a decision.")]
+Key = Annotated[str, Meta(min_length=1, max_length=200, description="The same key always gets the same answer.")]
+Unit = Annotated[str, Meta(min_length=1, max_length=200)] | Annotated[int, Meta(ge=0, le=LARGEST_ID)]
+Text = Annotated[str, Meta(min_length=1, max_length=10_000)]
+Context = dict[str, Any] | list[float]
+Status = Literal["running", "paused", "archived"]
+
+
+class Message(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What can be sent: a field that is not known is an error."""
+
+
+class Answer(msgspec.Struct, kw_only=True):
+    """What comes back: later versions may add fields."""
+
+
+class Definition(Message):
+    """A bandit to be made: its arms, its policy and the options of `rightarm.Bandit`."""
+
+    arms: Arms
+    policy: Text = "ScaledGumbel()"
+    estimator: Text | None = None
+    """Such as ``Linear(["hour", "device"])``: the policy's estimator, if its text has none."""
+    reward_range: tuple[float, float] | None = None
+    floor: float = 0.0
+    discount: float | None = None
+    window: int | None = None
+    window_of_reward: float | None = None
+    """How many seconds rewards of a decision are awaited."""
+    default: float | None = None
+    learn: Literal["at once", "at close"] = "at once"
+    several: Literal["last", "sum"] = "last"
+    late: Literal["correct", "keep"] = "correct"
+    """What becomes of a reward after the window: it corrects what was learned, or is kept without being learned."""
+    control: Arm | None = None
+    holdout: float = 0.0
+    guardrail: float | None = None
+    prior: dict[str, list[float]] | None = None
+    seed: Annotated[int, Meta(ge=0, le=LARGEST_ID)] | None = None
+
+
+class Change(Message):
+    """What is to be different from now on; what is left out stays."""
+
+    arms: Arms | None = None
+    """All arms that can be chosen from now on: others are retired, new ones added."""
+    prior: dict[str, list[float]] | None = None
+    policy: Text | None = None
+    estimator: Text | None = None
+    status: Status | None = None
+    """A bandit that is paused learns, but decides nothing; one that is archived does neither."""
+
+
+class Bandit(Answer):
+    """A bandit as it is now."""
+
+    name: str
+    status: Status
+    arms: list[Arm]
+    retired: list[Arm]
+    policy: str
+    settings: dict[str, Any]
+    version: int
+    """The number of the last event."""
+    decisions: int
+    rewards: int
+    created: float
+
+
+class Ask(Message):
+    """A decision, or ``size`` of them, or one for each of several ``contexts``."""
+
+    unit: Unit | None = None
+    context: Context | None = None
+    contexts: Annotated[list[Context], Meta(min_length=1, max_length=MOST_AT_ONCE)] | None = None
+    arm_features: dict[str, Context] | None = None
+    among: Arms | None = None
+    size: Annotated[int, Meta(ge=1, le=MOST_AT_ONCE)] | None = None
+    key: Key | None = None
+    meta: dict[str, Any] | None = None
+
+
+class Choice(Answer):
+    """A decision."""
+
+    decision: int
+    arm: Arm
+    propensity: float
+    exact: bool
+    error: float
+    """By how much the propensity may differ from the policy's own probability; 0 if it is exact."""
+    round: int
+    version: int
+    """The number of the event before it: the propensity follows from the events up to that one."""
+    group: str | None = None
+    """"holdout" if the decision belongs to it."""
+
+
+class Choices(Answer):
+    """Several decisions."""
+
+    decisions: list[Choice]
+
+
+class Tell(Message):
+    """The reward of a decision; or, without a decision, that of an arm."""
+
+    reward: float
+    decision: Id | None = None
+    correct: bool = False
+    """Whether this reward takes the place of another one."""
+    key: Key | None = None
+    """Where several rewards of a decision add up, the key makes one that is sent twice count once."""
+    arm: Arm | None = None
+    context: Context | None = None
+    arm_features: dict[str, Context] | None = None
+
+
+Outcome = Literal["learned", "noted", "duplicate", "corrected", "late"]
+
+
+class Told(Answer):
+    """What became of a reward."""
+
+    outcome: Outcome
+    """Noted: it is learned when the window closes. Late: it is kept, and not learned."""
+    decision: int | None = None
+
+
+class Tells(Message):
+    """Several rewards: all are taken, or none."""
+
+    rewards: Annotated[list[Tell], Meta(min_length=1, max_length=MOST_AT_ONCE)]
+
+
+class ToldAll(Answer):
+    """What became of several rewards, in their order."""
+
+    rewards: list[Told]
+
+
+class Cancel(Message):
+    """A decision that will have no reward."""
+
+    decision: Id
+
+
+class Cancelled(Answer):
+    """Whether the decision had been waiting for a reward until now."""
+
+    cancelled: bool
+
+
+class Problem(Answer):
+    """What went wrong (RFC 9457)."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    field: str | None = None
+    """The part of the request that is wrong, if it is one."""
