@@ -39,15 +39,15 @@ def show(store: Store) -> None:
     """
     from rightarm.store import open_store
 
-    head = ["id", "label", "scopes", "bandits", "rate", "made", "revoked"]
+    head = ["label", "scopes", "bandits", "id", "rate", "made", "revoked"]
     rows = [
         [
-            *(token.id, token.label, ",".join(token.scopes), ",".join(token.bandits)),
+            *(token.label, ",".join(token.scopes), ",".join(token.bandits), token.id),
             *("" if token.rate is None else number(token.rate), _day(token.created), _day(token.revoked)),
         ]
         for token in open_store(store).tokens.list()
     ]
-    typer.echo(table(head, rows, words=4) if rows else "there are no tokens")
+    typer.echo(table(head, rows, words=3) if rows else "there are no tokens")
 
 
 @app.command()
