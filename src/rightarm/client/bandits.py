@@ -98,7 +98,8 @@ class BanditVerbs:
 
     def _by_arm(self, table: Any, members: list[Arm] | None) -> Steps[dict[Arm, Any]]:
         """A table with a row for each arm that can be chosen, by arm."""
-        rows, found = rows_of(table), yield from self._describe()
+        rows = rows_of(table)
+        found = yield from self._describe()
         arms = [arm for arm in found.arms if members is None or arm in members]
         if len(rows) != len(arms):
             raise ValueError(f"arm_features must have a row for each of {len(arms)} arms, got {len(rows)} rows")
@@ -252,7 +253,7 @@ class BanditVerbs:
 
     @verb
     def events(self, after: int = 0, limit: int = 10_000) -> Steps[list[dict[str, Any]]]:
-        """The events after that of the number ``after``, at most ``limit`` of them: what the bandit's state is made of."""
+        """The events after that of the number ``after``, at most ``limit``: what the bandit's state is made of."""
         content = yield get(self._path("events"), after=after, limit=limit)
         return [read(line, dict[str, Any]) for line in content.splitlines()]
 

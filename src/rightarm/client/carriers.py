@@ -64,11 +64,14 @@ class Blocking:
             except StopIteration as done:
                 found: T = done.value
                 return found
-            answer = self._send(step) if isinstance(step, Request) else time.sleep(step)
+            answer = self._do(step)
 
-    def _send(self, request: Request) -> Reply | Lost:
+    def _do(self, step: Request | float) -> Reply | Lost | None:
+        if not isinstance(step, Request):
+            time.sleep(step)
+            return None
         try:
-            return _reply(self.client.request(**_arguments(request)))
+            return _reply(self.client.request(**_arguments(step)))
         except _lost(self.httpx) as error:
             return Lost(_reason(error))
 
@@ -82,8 +85,6 @@ class Awaited:
 
     async def run(self, steps: Steps[T]) -> T:
         """What a verb gives, after all its requests."""
-        from anyio import sleep  # which httpx has, and which knows asyncio and trio
-
         talk, answer = patiently(steps, self.options.retries, self.chance), None
         while True:
             try:
@@ -91,11 +92,16 @@ class Awaited:
             except StopIteration as done:
                 found: T = done.value
                 return found
-            answer = await self._send(step) if isinstance(step, Request) else await sleep(step)
+            answer = await self._do(step)
 
-    async def _send(self, request: Request) -> Reply | Lost:
+    async def _do(self, step: Request | float) -> Reply | Lost | None:
+        import anyio  # which httpx needs, and which knows asyncio and trio
+
+        if not isinstance(step, Request):
+            await anyio.sleep(step)
+            return None
         try:
-            return _reply(await self.client.request(**_arguments(request)))
+            return _reply(await self.client.request(**_arguments(step)))
         except _lost(self.httpx) as error:
             return Lost(_reason(error))
 

@@ -31,12 +31,12 @@ class Awaits:
         return self._carrier.run(steps)
 
 
-class verb(Generic[P, R]):  # noqa: N801: a decorator
+class verb(Generic[P, R]):
     """A method that talks to the service."""
 
     def __init__(self, steps: Callable[Concatenate[Any, P], Steps[R]]) -> None:
         self._steps = steps
-        functools.update_wrapper(self, steps)
+        self.__doc__ = steps.__doc__
         whole = inspect.signature(steps)
         self._signature = whole.replace(parameters=list(whole.parameters.values())[1:])
 
@@ -58,7 +58,7 @@ class verb(Generic[P, R]):  # noqa: N801: a decorator
         return method
 
 
-class reading(Generic[R]):  # noqa: N801: a decorator
+class reading(Generic[R]):
     """A property that is read off the service."""
 
     def __init__(self, steps: Callable[[Any], Steps[R]]) -> None:

@@ -61,7 +61,9 @@ def text_of(formula: Policy | Estimator | str) -> str:
     if function.__module__.startswith("rightarm."):
         return repr(formula)
     if function.__module__ == "__main__" or function.__qualname__ != function.__name__ or formula.family.bare:
-        raise ValueError(f"policy must be one that a service can find: one of a module, got {formula!r} of this program")
+        raise ValueError(
+            f"policy must be one of a module, where a service can find it, got {formula!r} of this program"
+        )
     return f"{function.__module__}:{formula!r}"
 
 

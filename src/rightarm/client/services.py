@@ -40,9 +40,7 @@ class ServiceVerbs(Generic[B]):
         return found
 
     @verb
-    def create(
-        self, name: str, arms: Iterable[Arm], policy: Policy | str | None = None, **settings: Any
-    ) -> Steps[B]:
+    def create(self, /, name: str, arms: Iterable[Arm], policy: Policy | str | None = None, **settings: Any) -> Steps[B]:
         """Make a bandit and give it; ``settings`` are those of `rightarm.Bandit`, and ``late``.
 
         It is an error if there is one of this name that was made otherwise; if it was made just so, it is given.
