@@ -52,7 +52,7 @@ async def tell(service: Service, name: str, body: bytes) -> bytes:
 def _told(live: Any, rewards: list[messages.Tell]) -> tuple[list[messages.Told], list[float]]:
     """What became of rewards, and how long after their decisions those came that were awaited."""
     now = time.time()
-    made = [live.bandit.decided_at(each.decision) for each in rewards if each.decision is not None]
+    made = [live.bandit.waiting_since(each.decision) for each in rewards if each.decision is not None]
     return verbs.tell(live, rewards), [now - at for at in made if at is not None]
 
 
