@@ -34,8 +34,10 @@ class Policies:
 
     def read(self, policy: str, estimator: str | None, arms: int) -> Policy:
         """The policy of that text, with the estimator of the other one, for so many arms."""
-        made = _blamed("policy", read_policy, policy, self._find)
+        made: Policy = _blamed("policy", read_policy, policy, self._find)
         if estimator is not None:
+            if "estimator" in made.values:
+                raise Refusal(422, f"estimator must be left out: the policy has one, {made!r}", "estimator")
             made = with_estimator(made, estimator)
         check_size(made, arms)
         return made
@@ -48,11 +50,9 @@ class Policies:
 
 
 def with_estimator(policy: Policy, text: str) -> Policy:
-    """The policy with the estimator of that text, if it has none of its own."""
-    if "estimator" in policy.values:
-        raise Refusal(422, f"estimator must be left out: the policy has one, {policy!r}", "estimator")
+    """The policy with the estimator of that text in the place of its own."""
     estimator = _blamed("estimator", read_estimator, text)
-    made: Policy = _blamed("estimator", lambda: policy.family(**policy.values, estimator=estimator))
+    made: Policy = _blamed("estimator", lambda: policy.family(**policy.values | {"estimator": estimator}))
     return made
 
 

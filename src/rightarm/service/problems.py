@@ -14,14 +14,14 @@ from litestar import Request, Response
 from litestar.exceptions import HTTPException
 
 from rightarm import messages
-from rightarm.store import Conflict, NotFound, Refused, Unavailable
+from rightarm.store import Conflict, NotFound, Refused
 
 MEDIA = "application/problem+json"
 CHALLENGE = {"www-authenticate": 'Bearer realm="rightarm"'}
 RETRY = {"retry-after": "1"}  # seconds
 LONGEST = 2_000  # characters of a detail
 
-STATUS_OF = {NotFound: 404, Conflict: 409, Unavailable: 503}
+STATUS_OF = {NotFound: 404, Conflict: 409}  # others mean that the store cannot answer now: 503
 AT = re.compile(r" - at (?:the key of )?`\$?\.?(.*)`$")
 UNKNOWN = re.compile(r"Object contains unknown field `(.*)`")
 MISSING = re.compile(r"Object missing required field `(.*)`")
@@ -62,7 +62,7 @@ def refusal_of(error: Exception) -> Refusal:
     if isinstance(error, Refusal):
         return error
     if isinstance(error, Refused):
-        status = next(status for kind, status in STATUS_OF.items() if isinstance(error, kind))
+        status = next((status for kind, status in STATUS_OF.items() if isinstance(error, kind)), 503)
         return Refusal(status, error.detail, error.field, RETRY if status == 503 else None)
     if isinstance(error, HTTPException) and error.status_code < 500:
         return Refusal(error.status_code, error.detail, None, error.headers)
@@ -107,7 +107,7 @@ def _encoded(problem: messages.Problem) -> bytes:
     try:
         return msgspec.json.encode(problem)
     except UnicodeEncodeError:
-        whole = {name: value for name, value in msgspec.structs.asdict(problem).items()}
+        whole = msgspec.structs.asdict(problem)
         for name in ("detail", "field"):
             whole[name] = whole[name] and whole[name].encode(errors="replace").decode()
         return msgspec.json.encode(whole)
