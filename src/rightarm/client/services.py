@@ -13,7 +13,6 @@ from rightarm.client.requests import by_name, get, seconds, send, several, text_
 from rightarm.client.steps import Steps, read
 from rightarm.messages import NAME, Arm, Definition, Names
 from rightarm.messages import Bandit as Described
-from rightarm.policies.gumbel import ScaledGumbel
 from rightarm.scores.policy import Policy
 
 B = TypeVar("B", bound=BanditVerbs)
@@ -40,7 +39,9 @@ class ServiceVerbs(Generic[B]):
         return found
 
     @verb
-    def create(self, /, name: str, arms: Iterable[Arm], policy: Policy | str | None = None, **settings: Any) -> Steps[B]:
+    def create(
+        self, /, name: str, arms: Iterable[Arm], policy: Policy | str | None = None, **settings: Any
+    ) -> Steps[B]:
         """Make a bandit and give it; ``settings`` are those of `rightarm.Bandit`, and ``late``.
 
         It is an error if there is one of this name that was made otherwise; if it was made just so, it is given.
@@ -51,12 +52,9 @@ class ServiceVerbs(Generic[B]):
             raise TypeError(f"create takes the settings of a bandit, got {', '.join(sorted(unknown))}")
         settings["window_of_reward"] = seconds(settings.get("window_of_reward"))
         settings["prior"] = by_name(settings.get("prior"))
-        message = Definition(
-            arms=several("arms", arms),
-            policy=text_of(ScaledGumbel() if policy is None else policy),
-            estimator=None if estimator is None else text_of(estimator),
-            **settings,
-        )
+        formulas = {"policy": policy, "estimator": estimator}
+        texts = {field: text_of(formula) for field, formula in formulas.items() if formula is not None}
+        message = Definition(arms=several("arms", arms), **texts, **settings)
         bandit = self[name]
         read((yield send("PUT", f"/bandits/{name}", message)), Described)
         return bandit
