@@ -98,7 +98,7 @@ def test_a_table_of_features_goes_to_the_arms_in_their_order() -> None:
 def test_tell_has_the_forms_of_a_bandit() -> None:
     recorder = Recorder(tell={"outcome": "learned"})
     home = recorder.service()["home"]
-    assert home.tell(DECISION, 1) is home.tell(7, True) is home.tell("7", np.float32(1)) is True
+    assert home.tell(DECISION, 1) is home.tell(7, True) is home.tell("7", np.float64(1)) is True
     assert home.tell(arm=2, reward=0.5, context=[1.0], key="k") is True
     assert home.correct(DECISION, 0.0) is True
     *told, arm, corrected = recorder.bodies
@@ -319,12 +319,13 @@ def test_wrong_arguments_are_not_tried_again() -> None:
     home = ra.connect("http://127.0.0.1:1", retries=0)["home"]
     with pytest.raises(ConnectionError, match="did not answer POST /bandits/home/ask, tried 1 times: ConnectError"):
         home.ask()
-    for given, error in [
+    wrong: list[tuple[dict[str, Any], str]] = [
         ({"url": "127.0.0.1:8080"}, "url must begin with http:// or https://, got '127.0.0.1:8080'"),
         ({"timeout": 0}, "timeout must be positive, in seconds, got 0"),
         ({"retries": -1}, "retries must be"),
         ({"token": "ra_é"}, "token must be one that `rightarm tokens add` gave, got something else"),
-    ]:
+    ]
+    for given, error in wrong:
         with pytest.raises(ValueError, match=error):
             ra.connect(**{"url": URL, **given})
 
@@ -359,7 +360,7 @@ def test_the_verbs_can_be_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
             assert await home.arms == ["red", 2]
             assert [name async for name in service] == ["home"]
             both = await asyncio.gather(home.ask(), home.ask())
-            assert both == [DECISION, DECISION]
+            assert list(both) == [DECISION, DECISION]
 
     monkeypatch.setattr("anyio.sleep", sleep)
     asyncio.run(talk())

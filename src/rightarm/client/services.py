@@ -53,8 +53,8 @@ class ServiceVerbs(Generic[B]):
         settings["window_of_reward"] = seconds(settings.get("window_of_reward"))
         settings["prior"] = by_name(settings.get("prior"))
         formulas = {"policy": policy, "estimator": estimator}
-        texts = {field: text_of(formula) for field, formula in formulas.items() if formula is not None}
-        message = Definition(arms=several("arms", arms), **texts, **settings)
+        settings |= {field: text_of(formula) for field, formula in formulas.items() if formula is not None}
+        message = Definition(arms=several("arms", arms), **settings)
         bandit = self[name]
         read((yield send("PUT", f"/bandits/{name}", message)), Described)
         return bandit
