@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import msgspec
@@ -24,12 +24,12 @@ from rightarm.service.reads import reads_router
 from rightarm.service.service import Service
 
 
-def build(service: Service) -> Gate:
-    """The whole ASGI application of a service."""
+def build(service: Service, started: Callable[[], object] = lambda: None) -> Gate:
+    """The whole ASGI application of a service; ``started`` is called when every bandit is loaded."""
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Litestar) -> AsyncIterator[None]:
-        async with background(service):
+        async with background(service, started):
             yield
 
     app = Litestar(

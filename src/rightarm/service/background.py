@@ -17,13 +17,14 @@ EVERY = 1.0  # seconds, for windows
 TOKENS, RATIO = 5.0, 60.0
 
 
-async def load(service: Service) -> None:
+async def load(service: Service, started: Callable[[], object]) -> None:
     """Fold every bandit and compile what its decisions need; then the service is ready."""
     while not service.ready:
         try:
             for name in await service.in_thread(service.store.bandits):
                 await service.read(name, _warm)
             service.ready = True
+            started()
         except Refused as error:
             service.journal.say("loading failed", detail=error.detail)
             await asyncio.sleep(EVERY)
@@ -69,11 +70,11 @@ async def again(service: Service, seconds: float, function: Callable[[Service], 
 
 
 @contextlib.asynccontextmanager
-async def background(service: Service) -> AsyncIterator[None]:
+async def background(service: Service, started: Callable[[], object]) -> AsyncIterator[None]:
     """While the server runs; at the end what was acknowledged is finished."""
-    await load(service)
     repeated = (EVERY, close_windows), (TOKENS, see_tokens), (RATIO, Ratios().look)
     tasks = [asyncio.create_task(again(service, seconds, function)) for seconds, function in repeated]
+    tasks.append(asyncio.create_task(load(service, started)))
     try:
         yield
     finally:
