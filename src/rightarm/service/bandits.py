@@ -12,7 +12,7 @@ from rightarm import messages
 from rightarm.live import Bandit
 from rightarm.scores.policy import Policy
 from rightarm.service.access import Caller
-from rightarm.service.bodies import body_of
+from rightarm.service.bodies import arm_named, body_of
 from rightarm.service.operations import JSON, operation
 from rightarm.service.policies import check_size, with_estimator
 from rightarm.service.service import Service
@@ -59,8 +59,8 @@ async def make(request: Asked, service: NamedDependency[Service], name: str) -> 
     wanted = await body_of(request, DEFINITION)
     policy = await service.in_thread(_compiled, service, wanted.policy, wanted.estimator, len(wanted.arms))
     work = service.store.create(name, wanted, policy, by(request))
-    new = await service.commit(work.name, work.function)
-    return answered(await service.commit(name, verbs.describe), 201 if new else 200)
+    new = await service.commit(work)
+    return answered(await service.read(name, verbs.describe), 201 if new else 200)
 
 
 def _compiled(service: Service, policy: str, estimator: str | None, arms: int) -> Policy:
@@ -77,7 +77,7 @@ def _warm(policy: Policy) -> Policy:
 @get("/bandits/{name:str}", opt=operation("read", messages.Bandit))
 async def show(service: NamedDependency[Service], name: str) -> Response[bytes]:
     """A bandit as it is now: arms, policy, settings, and how many decisions and rewards it has had."""
-    return answered(await service.commit(name, verbs.describe))
+    return answered(await service.read(name, verbs.describe))
 
 
 @patch("/bandits/{name:str}", opt=operation("admin", messages.Bandit, body=messages.Change, conflicts=True))
@@ -92,7 +92,7 @@ async def _changed_policy(service: Service, name: str, wanted: messages.Change) 
     """The policy that is to decide from now on, if that is another one."""
     if wanted.policy is None and wanted.estimator is None:
         return None
-    present, arms = await service.commit(name, lambda live: (live.bandit.policy, len(live.bandit.table())))
+    present, arms = await service.read(name, lambda live: (live.bandit.policy, len(live.bandit.table())))
     count = max(arms, len(wanted.arms or ()))
     if wanted.policy is not None:
         return await service.in_thread(_compiled, service, wanted.policy, wanted.estimator, count)
@@ -121,11 +121,13 @@ async def cancel(request: Asked, service: NamedDependency[Service], name: str) -
 async def probabilities(request: Asked, service: NamedDependency[Service], name: str) -> Response[bytes]:
     """The probability of every arm in the next decision; nothing is decided."""
     wanted = await body_of(request, QUESTION)
-    return answered(await service.commit(name, lambda live: _probabilities(live, wanted)))
+    return answered(await service.read(name, lambda live: _probabilities(live, wanted)))
 
 
 def _probabilities(live: Any, wanted: messages.Question) -> messages.Probabilities:
-    features = verbs.arm_features(live, wanted.arm_features)
+    arms = live.bandit.arms
+    given = wanted.arm_features
+    features = None if given is None else {arm_named(name, arms): values for name, values in given.items()}
     found = live.bandit.probabilities(wanted.context, arm_features=features, among=wanted.among)
     chances = [messages.Chance(arm=arm, probability=chance) for arm, chance in found.items()]
     return messages.Probabilities(probabilities=chances, version=live.version)

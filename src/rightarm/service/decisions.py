@@ -21,7 +21,7 @@ TELLS: msgspec.json.Decoder[messages.Tells] = msgspec.json.Decoder(messages.Tell
 
 
 class _Whether(msgspec.Struct):
-    rewards: msgspec.Raw | None = None
+    rewards: msgspec.Raw = msgspec.Raw()
 
 
 SEVERAL = msgspec.json.Decoder(_Whether)
@@ -39,7 +39,7 @@ async def ask(service: Service, name: str, body: bytes) -> bytes:
 
 async def tell(service: Service, name: str, body: bytes) -> bytes:
     """Learn the reward of a decision, or several rewards, all or none; each counts once however often it is sent."""
-    several = b'"rewards"' in body and decoded(SEVERAL, body).rewards is not None
+    several = b'"rewards"' in body and decoded(SEVERAL, body).rewards != b""
     rewards = decoded(TELLS, body).rewards if several else [decoded(TELL, body)]
     told, delays = await service.commit(name, lambda live: _told(live, rewards))
     for one in told:

@@ -90,10 +90,19 @@ def _place(text: str) -> str | None:
     return ".".join(parts) or None
 
 
+def phrase(status: int) -> str:
+    """What a status means.
+
+    >>> phrase(404)
+    'Not Found'
+    """
+    return http.HTTPStatus(status).phrase
+
+
 def wire(error: Exception) -> Wire:
     """An error as it goes to the client."""
     refusal = refusal_of(error)
-    title = http.HTTPStatus(refusal.status).phrase
+    title = phrase(refusal.status)
     detail = refusal.detail if len(refusal.detail) <= LONGEST else refusal.detail[:LONGEST] + " …"
     problem = messages.Problem(
         type="about:blank", title=title, status=refusal.status, detail=detail or title, field=refusal.field

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import AsyncIterator
 from typing import Any
 
 import msgspec
 from litestar import Request, Response, Router, get
-from litestar.response import Stream
-
 from litestar.di import NamedDependency
+from litestar.response import Stream
 
 from rightarm import messages
 from rightarm.service.bandits import answered
 from rightarm.service.bodies import arm_named, query_of
-from rightarm.service.operations import JSON, operation
+from rightarm.service.operations import operation
 from rightarm.service.problems import RETRY, Refusal
 from rightarm.service.ratio import ratio_of
 from rightarm.service.service import MOST_STREAMS, Service
-from rightarm.store import NotFound, verbs
+from rightarm.store import NotFound
 
 Asked = Request[Any, Any, Any]
 LINES = "application/x-ndjson"
@@ -44,7 +42,7 @@ def finite(value: float) -> float | None:
 @get("/bandits/{name:str}/summary", opt=operation("read", messages.Summary))
 async def summary(service: NamedDependency[Service], name: str) -> Response[bytes]:
     """What is known of every arm, with intervals that hold at any time."""
-    return answered(await service.commit(name, _summary))
+    return answered(await service.read(name, _summary))
 
 
 def _summary(live: Any) -> messages.Summary:
@@ -56,7 +54,7 @@ def _summary(live: Any) -> messages.Summary:
 async def difference(request: Asked, service: NamedDependency[Service], name: str) -> Response[bytes]:
     """By how much the mean of an arm is above that of another."""
     pair = query_of(request.query_params.multi_items(), messages.Pair)
-    return answered(await service.commit(name, lambda live: _difference(live, pair)))
+    return answered(await service.read(name, lambda live: _difference(live, pair)))
 
 
 def _difference(live: Any, pair: messages.Pair) -> messages.Difference:
@@ -80,7 +78,7 @@ def _difference(live: Any, pair: messages.Pair) -> messages.Difference:
 async def best(request: Asked, service: NamedDependency[Service], name: str) -> Response[bytes]:
     """Which arms can still be the best, and what choosing one of them for good can cost."""
     wanted = query_of(request.query_params.multi_items(), messages.Stopping)
-    return answered(await service.commit(name, lambda live: _best(live, wanted)))
+    return answered(await service.read(name, lambda live: _best(live, wanted)))
 
 
 def _best(live: Any, wanted: messages.Stopping) -> messages.Best:

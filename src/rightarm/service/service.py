@@ -14,7 +14,7 @@ from rightarm.service.journal import Journal
 from rightarm.service.metrics import Metrics
 from rightarm.service.policies import Policies
 from rightarm.service.problems import RETRY, Refusal
-from rightarm.store import Commits
+from rightarm.store import Commits, Work
 
 T = TypeVar("T")
 THREADS = 4  # for reads
@@ -42,9 +42,13 @@ class Service:
         self._delivery = Delivery()
         commits.observe = self.metrics.committed
 
-    async def commit(self, name: str, function: Callable[[Any], T]) -> T:
-        """What the function gives of the live bandit of this name, once all that it did is written."""
-        made: T = await self._delivery.of(self.commits.submit(name, function))
+    async def commit(self, work: Work | str, function: Callable[[Any], Any] | None = None) -> Any:
+        """What work gives, or a function of the live bandit of this name, once all that it did is written."""
+        return await self._delivery.of(self.commits.submit(work, function))
+
+    async def read(self, name: str, function: Callable[[Any], T]) -> T:
+        """What a function gives that changes nothing, of the live bandit of this name."""
+        made: T = await self.commit(Work(name, function, reads=True))
         return made
 
     async def in_thread(self, function: Callable[..., T], *arguments: Any) -> T:
