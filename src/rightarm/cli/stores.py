@@ -1,7 +1,8 @@
-"""Commands about the store of a service: is it right, bring it up to date, copy it."""
+"""Commands about the store of a service: is it right, bring it up to date, copy it, take something out."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -55,3 +56,20 @@ def backup(
 
     events = copy(connect(store, must_exist=True), connect(target))
     typer.echo(f"{events:,} events are copied")
+
+
+@app.command()
+def export(
+    store: Store,
+    name: Annotated[str, typer.Argument(help="The bandit.")],
+    target: Annotated[Path, typer.Argument(help="A new file: .jsonl, .parquet, .npz (obp), .dsjson or .txt (VW).")],
+) -> None:
+    """Write all events of a bandit to a file, by its ending, while the service goes on.
+
+    rightarm export sqlite:///home.db home home.jsonl
+    """
+    from rightarm.store.connections import connect
+    from rightarm.store.exports import export as write
+    from rightarm.store.store import Store as Opened
+
+    typer.echo(f"wrote {write(Opened(connect(store, must_exist=True)), name, target)}")

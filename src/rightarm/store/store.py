@@ -15,6 +15,7 @@ from sqlalchemy.dialects.sqlite import insert as insert_in_sqlite
 
 from rightarm.files import Held
 from rightarm.live.bandit import Bandit
+from rightarm.logs.lines import Head
 from rightarm.messages import Definition
 from rightarm.scores.policy import Policy
 from rightarm.store import migrations, schema
@@ -262,6 +263,12 @@ class Store:
             row = self._row(connection, name)
             for stored in read_events(connection, row.id, after, limit):
                 yield stored.line.encode() + b"\n"
+
+    def head(self, name: str) -> Head:
+        """The head of a log with the events of a bandit."""
+        with self.database.reads() as connection:
+            row = self._row(connection, name)
+        return Head(row.identity, 1, 1, row.created)
 
     def history(self, name: str, hours: int | None = None) -> list[dict[str, Any]]:
         """Decisions and rewards by hour and arm, of all hours or the last so many; ``hour`` is when it begins."""
