@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -54,6 +55,7 @@ class Blocking:
     def __init__(self, options: Options) -> None:
         self.httpx, self.options, self.chance = _httpx(), options.checked(), random.Random()
         self.client: httpx.Client = options.client(self.httpx.Client)
+        weakref.finalize(self, self.client.close)  # of a service that was dropped
 
     def run(self, steps: Steps[T]) -> T:
         """What a verb gives, after all its requests."""

@@ -33,15 +33,15 @@ class Action(Message, rename="camel"):
     """An arm that can be chosen, with its features."""
 
     id: ActionId
-    features: Features = []
+    features: Features = msgspec.field(default_factory=list)
 
 
 class Rank(Message, rename="camel"):
     """A wish for a decision among some actions, in a context."""
 
     actions: Annotated[list[Action], Meta(min_length=1, max_length=MOST_ARMS)]
-    context_features: Features = []
-    excluded_actions: list[ActionId] = []
+    context_features: Features = msgspec.field(default_factory=list)
+    excluded_actions: list[ActionId] = msgspec.field(default_factory=list)
     event_id: Key | None = None
     defer_activation: bool = False
 
