@@ -59,7 +59,7 @@ def test_the_log_is_the_bandit(place: tuple[str, str], tmp_path: Path) -> None:
 def test_what_other_programs_read(place: tuple[str, str], tmp_path: Path) -> None:
     log = exported(place[0], "jsonl", tmp_path / "home.jsonl")
     feedback, expected = np.load(exported(place[0], "obp", tmp_path / "home.npz")), ra.to_obp(log)
-    assert json.loads(str(feedback["arms"])) == expected["arms"] == [3, "a", "b"]
+    assert json.loads(str(feedback["arms"])) == expected["arms"] == ['"a"', '"b"', "3"]
     assert (int(feedback["n_rounds"]), int(feedback["n_actions"])) == (1_000, 3)
     for name in ("context", "action_context", "action", "reward", "pscore"):
         assert np.array_equal(feedback[name], expected[name])

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from rightarm.cli.options import opened
 
 app = typer.Typer()
 
@@ -21,7 +24,8 @@ def verify(store: Store) -> None:
     from rightarm.store.connections import connect
     from rightarm.store.verify import verify as look
 
-    found = look(connect(store, must_exist=True))
+    with closing(connect(store, must_exist=True)) as database:
+        found = look(database)
     for finding in found.findings:
         typer.echo(f"{finding.bandit + ': ' if finding.bandit else ''}{finding.text}")
     looked = f"{found.bandits:,} bandits, {found.events:,} events, {found.decisions:,} decisions"
@@ -39,7 +43,8 @@ def migrate(store: Store) -> None:
     from rightarm.store.connections import connect
     from rightarm.store.migrations import migrate as bring
 
-    before, after = bring(connect(store, must_exist=True))
+    with closing(connect(store, must_exist=True)) as database:
+        before, after = bring(database)
     typer.echo(f"the tables are of version {after}" + ("" if before == after else f", and were of {before or 'none'}"))
 
 
@@ -54,7 +59,8 @@ def backup(
     from rightarm.store.backup import backup as copy
     from rightarm.store.connections import connect
 
-    events = copy(connect(store, must_exist=True), connect(target))
+    with closing(connect(store, must_exist=True)) as source, closing(connect(target)) as made:
+        events = copy(source, made)
     typer.echo(f"{events:,} events are copied")
 
 
@@ -68,8 +74,7 @@ def export(
 
     rightarm export sqlite:///home.db home home.jsonl
     """
-    from rightarm.store.connections import connect
     from rightarm.store.exports import export as write
-    from rightarm.store.store import Store as Opened
 
-    typer.echo(f"wrote {write(Opened(connect(store, must_exist=True)), name, target)}")
+    with opened(store, must_exist=True) as found:
+        typer.echo(f"wrote {write(found, name, target)}")
