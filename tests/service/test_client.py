@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import rightarm as ra
@@ -61,11 +62,8 @@ def test_contexts_and_features_of_arms(service: Service) -> None:
         assert mine._replace(version=0) == theirs._replace(version=0)
         home.tell(mine, hour / 5)
         model.tell(theirs, hour / 5)
-    table = [[1.0], [2.0]]
-    several, known = (
-        home.ask(contexts={"hour": [1, 2]}, arm_features=table),
-        model.ask(contexts={"hour": [1, 2]}, arm_features=table),
-    )
+    later: dict[str, Any] = {"contexts": {"hour": [1, 2]}, "arm_features": np.array([[1.0], [2.0]])}
+    several, known = home.ask(**later), model.ask(**later)
     assert [one.propensity for one in several] == [one.propensity for one in known]
     with pytest.raises(ValueError, match="hour is required"):
         home.ask(context={}, arm_features=features)
@@ -109,7 +107,7 @@ def test_errors(service: Service) -> None:
     home = service.create("errors", ["a", "b"], reward_range=(0, 1))
     decision = home.ask()
     home.tell(decision, 1.0)
-    for call, kind, text in [
+    refused: list[tuple[Callable[[], Any], type[Exception], str]] = [
         (lambda: service["nobody"].ask(), LookupError, "there is no bandit nobody"),
         (lambda: home.tell(12345, 1.0), LookupError, "decision 12345 was never made"),
         (lambda: home.tell(decision, 0.0), ValueError, "409"),
@@ -117,7 +115,8 @@ def test_errors(service: Service) -> None:
         (lambda: home.ask(among=["x"]), ValueError, "among must be"),
         (lambda: service.create("errors", ["a", "c"]), ValueError, "errors is there already"),
         (lambda: service.create("wrong", ["a", "b"], "os.system('x')"), ValueError, "policy"),
-    ]:
+    ]
+    for call, kind, text in refused:
         with pytest.raises(kind, match=text):
             call()
     assert service.create("errors", ["a", "b"], reward_range=(0, 1)).arms == ["a", "b"]
