@@ -23,7 +23,7 @@ from rightarm.store.connections import Database, connect
 from rightarm.store.digests import digest_of, first_digest
 from rightarm.store.errors import Conflict, NotFound, Refused
 from rightarm.store.journal import Pages
-from rightarm.store.live import Live, load, read_events
+from rightarm.store.live import KNOWN, TAKEN, Live, load, read_events
 from rightarm.store.rows import HOUR
 from rightarm.store.tokens import Tokens
 
@@ -177,8 +177,7 @@ class Store:
 
     def _take(self, connection: Connection, name: str, reads: bool) -> Live | None:
         """A bandit with all its events so far; nobody else changes it before the transaction ends."""
-        wanted = select(schema.bandits).where(schema.bandits.c.name == name)
-        row = connection.execute(wanted if reads else wanted.with_for_update()).first()
+        row = connection.execute(KNOWN if reads else TAKEN, {"name": name}).first()
         if row is None:
             return None
         live = self._lives.get(name)
@@ -229,9 +228,7 @@ class Store:
         }
         insert_into = INSERT[connection.dialect.name]
         connection.execute(insert_into(schema.bandits).values(row).on_conflict_do_nothing())
-        found = connection.execute(
-            select(schema.bandits).where(schema.bandits.c.name == work.name).with_for_update()
-        ).one()
+        found = connection.execute(TAKEN, {"name": work.name}).one()
         if found.identity != identity:
             return load(found, connection, lambda: self._now)
         live = Live(found, pages, bandit, 0)
@@ -309,7 +306,7 @@ class Store:
         return int(found[0] or 0), int(found[1] or 0)
 
     def _row(self, connection: Connection, name: str) -> Row[Any]:
-        row = connection.execute(select(schema.bandits).where(schema.bandits.c.name == name)).first()
+        row = connection.execute(KNOWN, {"name": name}).first()
         if row is None:
             raise NotFound(f"there is no bandit {name}", "name")
         return row
