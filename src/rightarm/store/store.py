@@ -72,7 +72,7 @@ class Store:
     """
 
     def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
-        self.database, self.clock, self.tokens = database, clock, Tokens(database.writing)
+        self.database, self.clock, self.tokens = database, clock, Tokens(database)
         self.folded = 0
         """How many events of others were folded."""
         self._lives: dict[str, Live] = {}
