@@ -15,6 +15,7 @@ from sqlalchemy.dialects.sqlite import insert as insert_in_sqlite
 
 from rightarm.files import Held
 from rightarm.live.bandit import Bandit
+from rightarm.logs.lines import Head
 from rightarm.messages import Definition
 from rightarm.scores.policy import Policy
 from rightarm.store import migrations, schema
@@ -71,7 +72,7 @@ class Store:
     """
 
     def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
-        self.database, self.clock, self.tokens = database, clock, Tokens(database.writing)
+        self.database, self.clock, self.tokens = database, clock, Tokens(database)
         self.folded = 0
         """How many events of others were folded."""
         self._lives: dict[str, Live] = {}
@@ -259,6 +260,12 @@ class Store:
             row = self._row(connection, name)
             for stored in read_events(connection, row.id, after, limit):
                 yield stored.line.encode() + b"\n"
+
+    def head(self, name: str) -> Head:
+        """The head of a log with the events of a bandit."""
+        with self.database.reads() as connection:
+            row = self._row(connection, name)
+        return Head(row.identity, 1, 1, row.created)
 
     def history(self, name: str, hours: int | None = None) -> list[dict[str, Any]]:
         """Decisions and rewards by hour and arm, of all hours or the last so many; ``hour`` is when it begins."""
