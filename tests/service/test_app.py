@@ -97,7 +97,7 @@ def test_policies_with_contexts_are_made_from_text(app: Served) -> None:
         ({"policy": "UCB(C=1).family"}, "policy"),
         ({"estimator": "Linear(100000)"}, "estimator"),
         ({"estimator": "UCB(C=1)"}, "estimator"),
-        ({"policy": "UCB(C=1, estimator=Mean())", "estimator": "Mean(window=9)"}, "estimator"),
+        ({"policy": "UCB(C=1, estimator=Catoni(C=2))", "estimator": "Mean(window=9)"}, "estimator"),
         ({"floor": 7}, "floor"),
         ({"arms": []}, "arms"),
         ({"nonsense": 1}, "nonsense"),

@@ -37,7 +37,7 @@ def test_errors_have_their_statuses() -> None:
         (TypeError("arms must be several names, got 'a'"), 422, "arms"),
         (ValueError("nonsense must be better"), 422, None),
         (RecursionError("too deep"), 400, None),
-        (missing.value, 422, "[...][...].reward"),
+        (missing.value, 422, "[...][0].reward"),
     ]
     for error, status, field in cases:
         found = refusal_of(error)
