@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import Annotated
 
 import typer
@@ -20,7 +21,8 @@ def verify(store: Store) -> None:
     from rightarm.store.connections import connect
     from rightarm.store.verify import verify as look
 
-    found = look(connect(store, must_exist=True))
+    with closing(connect(store, must_exist=True)) as database:
+        found = look(database)
     for finding in found.findings:
         typer.echo(f"{finding.bandit + ': ' if finding.bandit else ''}{finding.text}")
     looked = f"{found.bandits:,} bandits, {found.events:,} events, {found.decisions:,} decisions"
@@ -38,7 +40,8 @@ def migrate(store: Store) -> None:
     from rightarm.store.connections import connect
     from rightarm.store.migrations import migrate as bring
 
-    before, after = bring(connect(store, must_exist=True))
+    with closing(connect(store, must_exist=True)) as database:
+        before, after = bring(database)
     typer.echo(f"the tables are of version {after}" + ("" if before == after else f", and were of {before or 'none'}"))
 
 
@@ -53,5 +56,6 @@ def backup(
     from rightarm.store.backup import backup as copy
     from rightarm.store.connections import connect
 
-    events = copy(connect(store, must_exist=True), connect(target))
+    with closing(connect(store, must_exist=True)) as source, closing(connect(target)) as made:
+        events = copy(source, made)
     typer.echo(f"{events:,} events are copied")
