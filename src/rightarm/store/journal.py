@@ -84,7 +84,7 @@ class Pages:
     def frame(self) -> Any:
         """Refused: nobody else could decide while all events are read."""
         raise ValueError(
-            f"difference is for bandits that remember all their decisions, got {self.path} with {self.events:,} events; "
+            f"difference is for bandits that remember all their decisions, got {self.path} with {self.events:,}: "
             "`rightarm export` makes a log of it, from which Bandit.from_log makes the same bandit"
         )
 
