@@ -394,15 +394,15 @@ def _placed(
 ) -> list[Place]:
     """The features with their columns, one behind the other."""
     places: list[Place] = []
-    size = 0
+    size, required = 0, set(needed)
     for name in declared:
         place: Place
         if name in levels:
-            place = Category(name, levels[name], name in needed, size)
+            place = Category(name, levels[name], name in required, size)
         elif name in buckets:
-            place = Hashed(name, buckets[name], name in needed, size)
+            place = Hashed(name, buckets[name], name in required, size)
         else:
-            place = Number(name, name in needed, size)
+            place = Number(name, name in required, size)
         places.append(place)
         size += len(place.names)
     return places

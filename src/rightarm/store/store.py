@@ -27,7 +27,7 @@ from rightarm.store.live import KNOWN, TAKEN, Live, load, read_events
 from rightarm.store.rows import HOUR
 from rightarm.store.tokens import Tokens
 
-EVERY = 10_000  # events after which a snapshot is due, or a tenth of all if that is more
+EVERY = 100_000  # events after which a snapshot is due, or a tenth of all if that is more; it takes a third of a second
 KEPT = 2  # snapshots of a bandit
 INSERT: dict[str, Any] = {"sqlite": insert_in_sqlite, "postgresql": insert_in_postgresql}
 

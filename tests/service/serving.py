@@ -1,0 +1,78 @@
+"""A service to test: in this process with Litestar's client, or as a process of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+from litestar.testing import TestClient
+
+from rightarm.service.app import build
+from rightarm.service.journal import Journal
+from rightarm.service.service import Service
+from rightarm.store import Commits, open_store
+
+HOME = {"arms": ["red", "blue"], "policy": "UCB(C=0.5)", "reward_range": [0, 1], "seed": 1}
+
+
+class Served:
+    """A client, and the service behind it."""
+
+    def __init__(self, client: TestClient[Any], service: Service, log: io.StringIO) -> None:
+        self.client, self.service, self.log = client, service, log
+
+    def get(self, path: str, **more: Any) -> httpx.Response:
+        return self.client.get(path, **more)
+
+    def post(self, path: str, json: Any = None, **more: Any) -> httpx.Response:
+        return self.client.post(path, json=json, **more) if json is not None else self.client.post(path, **more)
+
+    def ask(self, **more: Any) -> Any:
+        return self.post("/bandits/home/ask", more).json()
+
+
+@contextlib.contextmanager
+def served(store: str, **options: Any) -> Iterator[Served]:
+    """A service on a store, with a bandit ``home``, if nobody needs a token."""
+    log = io.StringIO()
+    service = Service(Commits(open_store(store)), journal=Journal(log), **options)
+    with TestClient(build(service), raise_server_exceptions=False) as client:
+        if not service.access.needed:
+            assert client.put("/bandits/home", json=HOME).status_code == 201
+        yield Served(client, service, log)
+    service.journal.close()
+
+
+@contextlib.contextmanager
+def server(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """`rightarm serve` as a process, and its address, which it says when it is ready."""
+    store = f"sqlite:///{folder}/home.db"
+    program = "from rightarm.cli import main; main()"
+    command = [sys.executable, "-c", program, "serve", "--store", store, "--port", "0", *options]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder, env={**os.environ}
+    )
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    try:
+        yield process, line.removeprefix("rightarm answers at ").strip()
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+        with contextlib.suppress(ValueError):
+            process.communicate(timeout=60)
+
+
+def connection(address: str) -> socket.socket:
+    """A bare connection to a server."""
+    host, _, port = address.removeprefix("http://").partition(":")
+    return socket.create_connection((host, int(port)), timeout=60)
