@@ -28,7 +28,7 @@ class Live:
 
     def __init__(self, row: Row[Any], pages: Pages, bandit: Bandit[Any], saved_events: int) -> None:
         self.id, self.name, self.definition, self.created = row.id, row.name, row.definition, row.created
-        self.status, self.committed_status = row.status, row.status
+        self.status = row.status
         self.pages, self.bandit, self.actions = pages, bandit, bandit._actions
         pages.state = self.actions.state
         self.saved = saved_events
@@ -41,11 +41,6 @@ class Live:
     def version(self) -> int:
         """The number of the last event."""
         return self.pages.events
-
-    @property
-    def changed(self) -> bool:
-        """Whether something is not in the database yet."""
-        return bool(self.pages.new or self.keys)
 
     def check(self, verb: str) -> None:
         """Raise if the bandit is paused or archived and does not do this any more."""
@@ -119,7 +114,7 @@ class Live:
         """What was new is committed."""
         self.pages.written()
         self.keys.clear()
-        self.committed, self.committed_status = self.pages.events, self.status
+        self.committed, self.connection = self.pages.events, None
 
     # From the database.
 
@@ -127,12 +122,13 @@ class Live:
         """Fold what others have written since; says how many events that were."""
         behind = row.last - self.pages.events
         if behind:
-            events = self.pages.follow(read_events(connection, self.id, self.pages.events))
+            rows = read_events(connection, self.id, self.pages.events, behind)  # whoever only reads holds no row
+            events = self.pages.follow(rows)
             self.actions.state.fold(events, saved.policy_from)
             self.committed = self.pages.events
         if row.last != self.pages.events or bytes(row.digest) != self.pages.digest:
             raise Damaged(f"{self.name} must have {row.last} events that follow each other, got {self.pages.events}")
-        self.status = self.committed_status = row.status
+        self.status = row.status
         return int(behind)
 
     def snapshot(self) -> str:
@@ -196,7 +192,10 @@ def load(row: Row[Any], connection: Connection, clock: Callable[[], float]) -> L
     pages = Pages(row.name, row.identity, begin, lambda n: read_events(connection, row.id, n, 1))
     table = schema.snapshots.c
     last = connection.execute(
-        select(table.n, table.state, table.digest).where(table.bandit == row.id).order_by(table.n.desc()).limit(1)
+        select(table.n, table.state, table.digest)
+        .where(table.bandit == row.id, table.n <= row.last)
+        .order_by(table.n.desc())
+        .limit(1)
     ).first()
     if last is None:
         found = saved.from_log(pages, None, {})
