@@ -1,6 +1,7 @@
 """Work that is done together: what fails touches nothing else, neither in memory nor in the database."""
 
 import sqlite3
+from collections.abc import Sequence
 from contextlib import closing
 from functools import partial
 from typing import Any
@@ -9,7 +10,7 @@ import pytest
 
 import rightarm as ra
 from rightarm.messages import Ask, Choice, Definition, Tell
-from rightarm.store import Conflict, Store, Unavailable, Work, open_store, verbs
+from rightarm.store import Conflict, NotFound, Store, Unavailable, Work, open_store, verbs
 from rightarm.store import store as store_module
 from rightarm.store.connections import connect
 from rightarm.store.errors import Damaged
@@ -146,3 +147,64 @@ def test_times_are_seconds_of_any_type(sqlite_url: str) -> None:
     store._lives.clear()
     assert store.do(DESCRIBE).created == 1000.0
     store.close()
+
+
+def test_work_that_spoils_a_batch_is_left_out_once(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(live: Live) -> None:
+        verbs.ask(live, Ask())
+        raise ZeroDivisionError
+
+    store = open_store(sqlite_url)
+    store.do(making(store))
+    sizes, run = list[int](), store._run
+
+    def counted(works: Sequence[Work]) -> list[Any]:
+        sizes.append(len(works))
+        return run(works)
+
+    monkeypatch.setattr(store, "_run", counted)
+    spoils = Work("home", broken)
+    results = store.run([asking(), asking(), spoils, asking(), spoils])
+    assert [type(result) for result in results] == [list, list, ZeroDivisionError, list, ZeroDivisionError]
+    assert [result[0].version for result in results if isinstance(result, list)] == [2, 3, 4]
+    assert sizes == [5, 2, 2, 1]
+    store.close()
+
+
+def test_a_reward_that_is_refused_spoils_no_batch(sqlite_url: str) -> None:
+    store = open_store(sqlite_url)
+    store.do(making(store, reward_range=(0.0, 1.0)))
+    made = store.do(asking(size=2))
+    live = store._lives["home"]
+    for bad in (Tell(decision=77, reward=1.0), Tell(decision=made[1].decision, reward=7.0)):
+        rewards = [Tell(decision=made[0].decision, reward=1.0), bad]
+        [result] = store.run([Work("home", partial(verbs.tell, rewards=rewards))])
+        assert isinstance(result, NotFound | ValueError)
+    assert store._lives["home"] is live  # it need not be folded again
+    store.close()
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a\0b", "a\n", "ä", "x" * 101])
+def test_names_that_are_none(store_url: str, name: str) -> None:
+    store = open_store(store_url)
+    store.do(making(store))
+    with pytest.raises(ValueError, match="name must match"):
+        making(store, name)
+    results = store.run([Work(name, verbs.describe), DESCRIBE])
+    assert [isinstance(result, NotFound) for result in results] == [True, False]
+    with pytest.raises(NotFound):
+        store.totals(name)
+    store.close()
+
+
+def test_texts_with_nul(store_url: str) -> None:
+    store = open_store(store_url)
+    store.do(making(store))
+    results = store.run([asking(key="a\0b"), asking(unit="a\0b", meta={"a\0": "\0"})])
+    assert "key must have no NUL" in str(results[0])
+    [choice] = results[1]
+    found = store.decision("home", choice.decision)
+    assert found is not None
+    assert (found["decision"]["unit"], found["decision"]["meta"]) == ("a\0b", {"a\0": "\0"})
+    store.close()
+    assert findings(store_url) == []

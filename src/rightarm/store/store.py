@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import threading
 import time
 import uuid
@@ -18,14 +19,14 @@ from sqlalchemy.exc import SQLAlchemyError
 from rightarm.files import Held
 from rightarm.live.bandit import Bandit
 from rightarm.logs.lines import Head
-from rightarm.messages import Definition
+from rightarm.messages import NAME, Definition
 from rightarm.scores.policy import Policy
 from rightarm.store import migrations, schema
 from rightarm.store.connections import Database, connect
 from rightarm.store.digests import digest_of, first_digest
 from rightarm.store.errors import Conflict, Damaged, NotFound, Refused, Unavailable
 from rightarm.store.journal import Pages
-from rightarm.store.live import KNOWN, TAKEN, Live, load, read_events
+from rightarm.store.live import KNOWN, TAKEN, Live, by_name, load, read_events
 from rightarm.store.rows import HOUR
 from rightarm.store.tokens import Tokens
 
@@ -47,7 +48,11 @@ class Work(NamedTuple):
 
 
 class _Spoiled(Exception):
-    """A piece of work failed after it had changed something: the transaction must not be committed."""
+    """The work at a place failed after it had changed something: the transaction must not be committed."""
+
+    def __init__(self, place: int) -> None:
+        super().__init__(place)
+        self.place = place
 
 
 class Store:
@@ -111,8 +116,9 @@ class Store:
 
     def create(self, name: str, definition: Definition, policy: Policy, by: str) -> Work:
         """The work that makes a bandit: True if it is new, False if it was there just so."""
+        if not re.fullmatch(NAME, name):
+            raise ValueError(f"name must match {NAME}, got {name!r:.120}")
         text = msgspec.json.encode(definition, order="sorted").decode()
-
         mine: Pages | None = None
 
         def make(pages: Pages, clock: Callable[[], float]) -> Bandit[Any]:
@@ -121,7 +127,7 @@ class Store:
             options = {
                 name: value for name, value in msgspec.structs.asdict(definition).items() if name not in left_out
             }
-            prior = by_name(definition.prior, definition.arms)
+            prior = by_name("prior", definition.prior, definition.arms)
             mine, pages.by = pages, by
             try:
                 return Bandit(definition.arms, policy, prior=prior, log=pages, clock=clock, **options)
@@ -141,18 +147,18 @@ class Store:
         What was done is in the database when this returns. If that cannot be had, `Unavailable` is raised.
         """
         with self._lock:
-            try:
-                return self._run(works)
-            except _Spoiled as error:
-                if len(works) == 1:
-                    return [error.__cause__]
-            return [result for work in works for result in self._run_alone(work)]
+            return self._without_spoiled(works)
 
-    def _run_alone(self, work: Work) -> list[Any]:
-        try:
-            return self._run([work])
-        except _Spoiled as error:
-            return [error.__cause__]
+    def _without_spoiled(self, works: Sequence[Work]) -> list[Any]:
+        """Do all of it but for what spoils a transaction: what comes before that in one, then what comes after it."""
+        results = list[Any]()
+        while works:
+            try:
+                return results + self._run(works)
+            except _Spoiled as error:
+                results += [*self._without_spoiled(works[: error.place]), error.__cause__]
+                works = works[error.place + 1 :]
+        return results
 
     def _run(self, works: Sequence[Work]) -> list[Any]:
         names = sorted({work.name for work in works})  # all take rows in the same order, so that nobody waits in a ring
@@ -163,7 +169,7 @@ class Store:
             with self.database.transaction() as connection:
                 for name in names:
                     lives[name] = self._take(connection, name, reads[name])
-                results = [self._result(work, lives, connection) for work in works]
+                results = [self._result(place, work, lives, connection) for place, work in enumerate(works)]
                 used = [live for live in lives.values() if isinstance(live, Live)]
                 for live in used:
                     live.write(connection)
@@ -184,7 +190,7 @@ class Store:
 
         One that does not follow from its events is an error of those who want it, not of others.
         """
-        row = connection.execute(KNOWN if reads else TAKEN, {"name": name}).first()
+        row = _found(connection, name, KNOWN if reads else TAKEN)
         if row is None:
             return None
         try:
@@ -205,7 +211,7 @@ class Store:
             live.actions.close_windows(self._now)
         return live
 
-    def _result(self, work: Work, lives: dict[str, Live | Damaged | None], connection: Connection) -> Any:
+    def _result(self, place: int, work: Work, lives: dict[str, Live | Damaged | None], connection: Connection) -> Any:
         """What a piece of work gives, or the error that it raises."""
         live = lives[work.name]
         if live is None:
@@ -222,13 +228,13 @@ class Store:
             return work.function(live)
         except (Refused, TypeError, ValueError) as error:
             if (live.version, len(live.keys)) != before:
-                raise _Spoiled from error
+                raise _Spoiled(place) from error
             live.actions.settle()  # the random number of a decision that was refused is that of the next one
             return error
         except SQLAlchemyError:
             raise
         except Exception as error:  # a defect of ours must not touch the work of others
-            raise _Spoiled from error
+            raise _Spoiled(place) from error
 
     def _made(self, work: Work, connection: Connection) -> Live:
         """A new bandit; or, if another replica has just made it, that one."""
@@ -329,18 +335,16 @@ class Store:
         return int(found[0] or 0), int(found[1] or 0)
 
     def _row(self, connection: Connection, name: str) -> Row[Any]:
-        row = connection.execute(KNOWN, {"name": name}).first()
+        row = _found(connection, name, KNOWN)
         if row is None:
             raise NotFound(f"there is no bandit {name}", "name")
         return row
 
 
-def by_name(prior: dict[str, list[float]] | None, arms: Sequence[Any]) -> dict[Any, list[float]] | None:
-    """Priors by arm: the keys of JSON are texts, also where arms are numbers."""
-    if prior is None:
-        return None
-    names = {str(arm): arm for arm in arms}
-    return {names.get(name, name): value for name, value in prior.items()}
+def _found(connection: Connection, name: str, statement: Any) -> Row[Any] | None:
+    """The row of a bandit; whatever cannot be a name is not sent: PostgreSQL fails of some texts."""
+    row: Row[Any] | None = connection.execute(statement, {"name": name}).first() if re.fullmatch(NAME, name) else None
+    return row
 
 
 def open_store(url: str, *, clock: Callable[[], float] = time.time) -> Store:
