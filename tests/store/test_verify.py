@@ -156,3 +156,19 @@ def test_sums_of_large_rewards_in_another_order_are_no_finding(sqlite_url: str) 
         store.do("home", partial(verbs.tell, rewards=some))
     assert not verify(store.database).findings
     store.close()
+
+
+def test_a_replica_that_only_follows_writes_the_same_snapshot(sqlite_url: str) -> None:
+    stores = [open_store(sqlite_url) for _ in range(2)]
+    policy = ra.BoltzmannGumbel(C=0.5, estimator=ra.Catoni(C=0.25))
+    definition = Definition(arms=["red", "blue"], policy=repr(policy), discount=0.9, seed=1)
+    stores[0].do(stores[0].create("home", definition, policy, by="test"))
+    for reward in (0.0, 1.0, 1.0, 0.0):
+        [choice] = stores[0].do("home", lambda live: verbs.ask(live, Ask()))
+        stores[0].do("home", partial(verbs.tell, rewards=[Tell(decision=choice.decision, reward=reward)]))
+    stores[0].do("home", lambda live: verbs.ask(live, Ask()))  # which looks at the rewards so far
+    stores[1].do("home", verbs.describe)
+    for store in reversed(stores):
+        store.close()
+    with contextlib.closing(connect(sqlite_url)) as database:
+        assert not verify(database).findings

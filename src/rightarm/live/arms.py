@@ -361,6 +361,8 @@ class Arms:
 
     def to_json(self) -> dict[str, Any]:
         """All of it as plain data; rows of ``table`` are count, mean, sum, lost and spread, then the columns."""
+        if self.estimator.weighs:
+            self._weigh()  # else the means are those of the last decision, if that was made here
         plain = [self.statistic(COUNT), self.row(MEAN), *(self.statistic(which) for which in (SUM, LOST, SPREAD))]
         state = {
             "told": self.told,
