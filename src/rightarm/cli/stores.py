@@ -1,11 +1,14 @@
-"""Commands about the store of a service: is it right, bring it up to date, copy it."""
+"""Commands about the store of a service: is it right, bring it up to date, copy it, take something out."""
 
 from __future__ import annotations
 
 from contextlib import closing
+from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from rightarm.cli.options import opened
 
 app = typer.Typer()
 
@@ -59,3 +62,19 @@ def backup(
     with closing(connect(store, must_exist=True)) as source, closing(connect(target)) as made:
         events = copy(source, made)
     typer.echo(f"{events:,} events are copied")
+
+
+@app.command()
+def export(
+    store: Store,
+    name: Annotated[str, typer.Argument(help="The bandit.")],
+    target: Annotated[Path, typer.Argument(help="A new file: .jsonl, .parquet, .npz (obp), .dsjson or .txt (VW).")],
+) -> None:
+    """Write all events of a bandit to a file, by its ending, while the service goes on.
+
+    rightarm export sqlite:///home.db home home.jsonl
+    """
+    from rightarm.store.exports import export as write
+
+    with opened(store, must_exist=True) as found:
+        typer.echo(f"wrote {write(found, name, target)}")

@@ -330,7 +330,7 @@ class Features:
             table = contexts.astype(np.float64, order="C")
             if (np.abs(table) <= LARGEST).all():
                 return table
-        rows = _rows(contexts)
+        rows = rows_of(contexts)
         encoded = np.empty((len(rows), self.size))
         for i, row in enumerate(rows):
             try:
@@ -452,7 +452,7 @@ def _check_distinct(what: str, names: list[str]) -> None:
         seen.add(name)
 
 
-def _rows(contexts: Any) -> Sequence[Any]:
+def rows_of(contexts: Any) -> Sequence[Any]:
     """Contexts one by one, of a list or of columns: those of a data frame of Polars or pandas, or of a mapping."""
     if isinstance(contexts, list | tuple) or (isinstance(contexts, np.ndarray) and contexts.ndim > 0):
         return list(contexts)
