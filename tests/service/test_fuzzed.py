@@ -64,4 +64,4 @@ def test_a_few_hundred_requests(address: str) -> None:
 
 @pytest.mark.slow
 def test_ten_thousand_requests(address: str) -> None:
-    assert fuzz(address, 320) >= 10_000
+    assert fuzz(address, 400) >= 10_000

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import msgspec
 from litestar import Request, Router, get
 from litestar.di import NamedDependency
+from litestar.params import FromPath
 from litestar.response import Stream
 
 from rightarm.logs.lines import as_line
@@ -38,8 +39,8 @@ class Wanted(Message):
     format: Literal["jsonl", "parquet", "obp", "vw"] = "jsonl"
 
 
-@get("/bandits/{name:str}/export", opt=operation("read", media="application/octet-stream", query=Wanted))
-async def export_route(request: Asked, service: NamedDependency[Service], name: str) -> Stream:
+@get("/bandits/{name:str}/export", opt=operation("read", media=tuple(dict.fromkeys(MEDIA.values())), query=Wanted))
+async def export_route(request: Asked, service: NamedDependency[Service], name: FromPath[str]) -> Stream:
     """All events as a log (jsonl, parquet), or the decisions with rewards for obp (npz) or Vowpal Wabbit (dsjson)."""
     kind = query_of(request.query_params.multi_items(), Wanted).format
     if service.streams >= MOST_STREAMS:
