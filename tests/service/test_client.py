@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import numpy as np
 import pytest
 
@@ -122,6 +123,42 @@ def test_errors(service: Service) -> None:
     assert service.create("errors", ["a", "b"], reward_range=(0, 1)).arms == ["a", "b"]
     assert "errors" in list(service)
     assert "wrong" not in list(service)
+
+
+class Forgetful(httpx.HTTPTransport):
+    """Delivers every request, and loses the first answer to each."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen = set[tuple[str, str, bytes]]()
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        answer = super().handle_request(request)
+        this = request.method, str(request.url), request.content
+        if this in self.seen:
+            return answer
+        self.seen.add(this)
+        answer.read()
+        answer.close()
+        raise httpx.ReadError("the connection was cut")
+
+
+def test_nothing_counts_twice_if_every_answer_is_lost_once(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
+    with ra.connect(url, transport=Forgetful()) as service:
+        home = service.create("lost", ["a", "b"], several="sum", window_of_reward=3600.0, learn="at once")
+        decisions = [home.ask() for _ in range(10)] + home.ask(10)
+        assert len({decision.id for decision in decisions}) == 20
+        for decision in decisions[:10]:
+            home.tell(decision, 1.0)
+            home.tell(decision, 1.0)  # another purchase
+        home.tell([(decision, 1.0) for decision in decisions[10:]])
+        home.tell(arm="a", reward=1.0)
+        found = home.describe()
+        assert found.decisions == 20
+        rewards = [event for event in home.events() if "reward" in event]
+        assert len(rewards) == 10 + 10 + 10 + 1
+        assert sum(row["pulls"] for row in home.table()) == 21
 
 
 def test_the_same_awaited(url: str) -> None:

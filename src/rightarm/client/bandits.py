@@ -118,7 +118,8 @@ class BanditVerbs:
     ) -> Steps[Any]:
         """The reward of a decision or of an arm, or a batch of pairs of decisions and rewards; see `Bandit.tell`.
 
-        True if it was taken, False if it was told before; a list of these for a batch, of which all is taken or none.
+        True if it was taken, False if it was told before, which is also the case if an answer was lost on its way and
+        the request had to be sent again; a list of these for a batch, of which all is taken or none.
         """
         if (decision is None) == (arm is ...):
             given = "neither" if decision is None else f"{decision!r:.200} and arm={arm!r}"

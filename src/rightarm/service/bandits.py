@@ -13,7 +13,7 @@ from rightarm import messages
 from rightarm.live import Bandit
 from rightarm.scores.policy import Policy
 from rightarm.service.access import Caller
-from rightarm.service.bodies import arm_named, body_of
+from rightarm.service.bodies import arms_by_text, body_of
 from rightarm.service.operations import JSON, operation
 from rightarm.service.policies import check_size, with_estimator
 from rightarm.service.service import Service
@@ -126,9 +126,8 @@ async def probabilities(request: Asked, service: NamedDependency[Service], name:
 
 
 def _probabilities(live: Any, wanted: messages.Question) -> messages.Probabilities:
-    arms = live.bandit.arms
-    given = wanted.arm_features
-    features = None if given is None else {arm_named(name, arms): values for name, values in given.items()}
+    given, arms = wanted.arm_features, arms_by_text(live.bandit.arms)
+    features = None if given is None else {arms.get(name, name): values for name, values in given.items()}
     found = live.bandit.probabilities(wanted.context, arm_features=features, among=wanted.among)
     chances = [messages.Chance(arm=arm, probability=chance) for arm, chance in found.items()]
     return messages.Probabilities(probabilities=chances, version=live.version)

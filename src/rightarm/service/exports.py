@@ -25,12 +25,7 @@ from rightarm.store.exports import ENDINGS, export
 Asked = Request[Any, Any, Any]
 PAGE = 1_000  # events that are read at once
 PIECE = 1 << 18  # bytes of a file that are sent at once
-MEDIA = {
-    "jsonl": "application/x-ndjson",
-    "parquet": "application/vnd.apache.parquet",
-    "obp": "application/octet-stream",
-    "vw": "application/x-ndjson",
-}
+MEDIA = "application/octet-stream"
 
 
 class Wanted(Message):
@@ -39,7 +34,7 @@ class Wanted(Message):
     format: Literal["jsonl", "parquet", "obp", "vw"] = "jsonl"
 
 
-@get("/bandits/{name:str}/export", opt=operation("read", media=tuple(dict.fromkeys(MEDIA.values())), query=Wanted))
+@get("/bandits/{name:str}/export", opt=operation("read", media=MEDIA, query=Wanted))
 async def export_route(request: Asked, service: NamedDependency[Service], name: FromPath[str]) -> Stream:
     """All events as a log (jsonl, parquet), or the decisions with rewards for obp (npz) or Vowpal Wabbit (dsjson)."""
     kind = query_of(request.query_params.multi_items(), Wanted).format
@@ -48,14 +43,14 @@ async def export_route(request: Asked, service: NamedDependency[Service], name: 
     headers = {"content-disposition": f'attachment; filename="{name}{ENDINGS[kind]}"'}
     if kind == "jsonl":
         head = await service.in_thread(service.store.head, name)
-        return Stream(_lines(service, name, as_line(head.as_event())), media_type=MEDIA[kind], headers=headers)
+        return Stream(_lines(service, name, as_line(head.as_event())), media_type=MEDIA, headers=headers)
     folder = tempfile.TemporaryDirectory(prefix="rightarm-export-")
     try:
         path = await service.in_thread(export, service.store, name, Path(folder.name) / f"export{ENDINGS[kind]}")
     except BaseException:
         folder.cleanup()
         raise
-    return Stream(_file(service, folder, path), media_type=MEDIA[kind], headers=headers)
+    return Stream(_file(service, folder, path), media_type=MEDIA, headers=headers)
 
 
 async def _lines(service: Service, name: str, head: bytes) -> AsyncIterator[bytes]:

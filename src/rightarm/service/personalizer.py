@@ -17,7 +17,7 @@ from msgspec import Meta
 
 from rightarm.messages import MOST_ARMS, Answer, Ask, Key, Message, Tell, Told
 from rightarm.service.bandits import answered
-from rightarm.service.bodies import arm_named, body_of
+from rightarm.service.bodies import arms_by_text, body_of
 from rightarm.service.operations import operation
 from rightarm.service.problems import Refusal
 from rightarm.service.service import Service
@@ -94,13 +94,18 @@ def rank(live: Live, wanted: Rank) -> Ranking:
 
 def _question(live: Live, wanted: Rank) -> tuple[dict[str, Any] | None, dict[Any, Any] | None, list[Any]]:
     """Context, features of arms, and the arms that may be chosen."""
-    arms, excluded = live.bandit.arms, set(wanted.excluded_actions)
+    arms, excluded = arms_by_text(live.bandit.arms), set(wanted.excluded_actions)
     possible = [action for action in wanted.actions if action.id not in excluded]
     if not possible:
         raise ValueError(f"excludedActions must leave an action, got all of {len(wanted.actions)}")
-    features = {arm_named(action.id, arms): merged(action.features) for action in possible if action.features}
+    if len({action.id for action in wanted.actions}) < len(wanted.actions):
+        raise ValueError(f"actions must differ, got one of {len(wanted.actions)} twice")
+    for action in possible:
+        if action.id not in arms:
+            raise ValueError(f"actions must be arms of {live.name}, which PATCH adds, got {action.id!r:.200}")
+    features = {arms[action.id]: merged(action.features) for action in possible if action.features}
     context = merged(wanted.context_features) if wanted.context_features else None
-    return context, features or None, [arm_named(action.id, arms) for action in possible]
+    return context, features or None, [arms[action.id] for action in possible]
 
 
 def _by_text(features: dict[Any, Any] | None) -> dict[str, Any] | None:
