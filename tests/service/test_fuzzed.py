@@ -51,7 +51,9 @@ def played(operation: Any, mode: GenerationMode, examples: int) -> int:
         count += 1
         if count % 2 and "name" in case.path_parameters and mode is GenerationMode.POSITIVE:
             case.path_parameters["name"] = "home"  # which is there
-        case.validate_response(case.call(timeout=60), checks=CHECKS)
+        answer = case.call(timeout=60)
+        refused = answer.status_code == 413  # which Schemathesis does not count as a refusal
+        case.validate_response(answer, checks=CHECKS[:-1] if refused else CHECKS)
 
     with contextlib.suppress(Unsatisfiable):  # where nothing is given, nothing can be wrong
         play()
