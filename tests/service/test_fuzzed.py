@@ -9,10 +9,10 @@ from typing import Any
 import httpx
 import pytest
 import schemathesis
-from schemathesis.specs.openapi import checks
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode
+from schemathesis.specs.openapi import checks
 from serving import HOME, server
 
 CHECKS = [
