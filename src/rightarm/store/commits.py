@@ -42,7 +42,7 @@ class Commits:
         """Called after every transaction: how much work, seconds, and events of others that were folded."""
         self._queue: queue.SimpleQueue[Item | None] = queue.SimpleQueue()
         self._last_error: str | None = None
-        self._closed = False
+        self._closed, self._lock = False, threading.Lock()  # so that nothing is put behind the end
         self._thread = threading.Thread(target=self._loop, name="commits", daemon=True)
         self._thread.start()
 
@@ -71,17 +71,20 @@ class Commits:
 
     def call(self, work: Work, done: Done) -> None:
         """Have work done with others; ``done`` gets its result, or its error, in the thread of the commits."""
-        if self._closed or self._queue.qsize() > LONGEST:
-            raise Unavailable("the service is closing" if self._closed else "too many requests are waiting")
-        self._queue.put((work, done))
+        with self._lock:
+            if self._closed or self._queue.qsize() > LONGEST:
+                raise Unavailable("the service is closing" if self._closed else "too many requests are waiting")
+            self._queue.put((work, done))
 
     def close(self) -> None:
         """Finish what waits, and write snapshots; afterwards nothing is taken."""
-        if not self._closed:
+        with self._lock:
+            if self._closed:
+                return
             self._closed = True
             self._queue.put(None)
-            self._thread.join()
-            self.store.close()
+        self._thread.join()
+        self.store.close()
 
     def _loop(self) -> None:
         going = True
