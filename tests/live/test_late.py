@@ -87,3 +87,17 @@ def test_a_policy_that_cannot_go_on_changes_nothing() -> None:
     assert bandit.to_json() == before
     with pytest.raises(TypeError, match="policy"):
         bandit.change_policy(None)  # type: ignore[arg-type]
+
+
+def test_a_clock_that_went_back_keeps_only_its_own_decisions_waiting() -> None:
+    now = [1e9]
+    bandit = ra.Bandit(["a"], seed=1, window_of_reward=60, default=0.0, clock=lambda: now[0])
+    ahead = bandit.ask()
+    now[0] = 1000.0
+    bandit.ask()
+    now[0] = 1060.0
+    bandit.close_windows()
+    assert bandit.pending == [ahead]
+    now[0] = 1e9 + 60
+    bandit.close_windows()
+    assert bandit.pending == []

@@ -430,6 +430,8 @@ class State:
         seconds, due = self.settings.seconds, list[Waiting]()
         if seconds is not None:
             for waiting in self.ledger.pending.values():
+                if waiting.time > now:
+                    continue  # a clock that went back must not keep all later ones waiting
                 if waiting.time + seconds > now:
                     break
                 due.append(waiting)
