@@ -151,9 +151,10 @@ class Actions(Changes):
         state = self.state
         pending, answered, at_close = state.ledger.pending, state.ledger.answered, state.settings.at_close
         waits = [(pending[number], value) for number, value in told.items() if number in pending]
+        waits = [(one, value) for one, value in waits if one.so_far != value]  # else it is noted already
         late = [(number, answered[number], value) for number, value in told.items() if number not in pending]
         late = [(number, before, value) for number, before, value in late if before.reward != value]
-        if not late and not at_close:
+        if not late and (not at_close or not waits):
             self.answer(waits)
             return
         self._check_late(late)
