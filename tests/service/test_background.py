@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import io
 import json
+import sqlite3
 
 from rightarm.messages import Ask, Definition
 from rightarm.policies import UCB
@@ -61,3 +63,21 @@ def test_the_ratio_of_arms_is_watched(sqlite_url: str) -> None:
     assert service.metrics.e_values["plain"] > 0
     assert b'rightarm_sample_ratio_e_value{bandit="plain"}' in service.metrics.text()
     service.close()
+
+
+def test_a_damaged_bandit_does_not_keep_others_waiting(sqlite_url: str) -> None:
+    store, service = made(sqlite_url, Clock())
+    service.close()
+    with contextlib.closing(sqlite3.connect(sqlite_url.removeprefix("sqlite:///"), isolation_level=None)) as file:
+        file.execute("DELETE FROM snapshots")
+        file.execute("UPDATE events SET line = replace(line, 'time', 'tine') WHERE bandit = 1 AND n = 2")
+    log = io.StringIO()
+    store = open_store(sqlite_url, clock=Clock())
+    service = Service(Commits(store), journal=Journal(log))
+    asyncio.run(load(service, lambda: None))
+    asyncio.run(Windows().close(service))
+    assert service.ready
+    assert store.do("plain", lambda live: live.version) == 2
+    service.close()
+    service.journal.close()
+    assert "home: event 2 is not as it was written" in log.getvalue()

@@ -12,18 +12,29 @@ from typing import Any
 from rightarm.service.ratio import Watch
 from rightarm.service.service import Service
 from rightarm.service.warm import warm_up
-from rightarm.store import Refused
+from rightarm.store import Damaged, Refused
 
 EVERY = 1.0  # seconds, for windows
 TOKENS, RATIO = 5.0, 60.0
 LATEST = 60.0  # seconds until windows are looked at again, whatever the clock does
 
 
+async def whole(service: Service) -> AsyncIterator[str]:
+    """The names of the bandits that can be read: one that is damaged must not keep the others from being looked at."""
+    for name in await service.in_thread(service.store.bandits):
+        try:
+            await service.read(name, lambda live: None)
+        except Damaged as error:
+            service.journal.say("damaged", bandit=name, detail=error.detail)
+        else:
+            yield name
+
+
 async def load(service: Service, started: Callable[[], object]) -> None:
     """Fold every bandit and compile what its decisions need; then the service is ready."""
     while not service.ready:
         try:
-            for name in await service.in_thread(service.store.bandits):
+            async for name in whole(service):
                 await service.read(name, _warm)
             service.ready = True
             started()
@@ -47,7 +58,9 @@ class Windows:
         now = time.time()
         for name in await service.in_thread(service.store.bandits):
             if self.next.get(name, 0.0) <= now:
-                self.next[name] = await service.commit(name, _next_window)
+                self.next[name] = now + LATEST  # if it is damaged, the others are still looked at
+                with contextlib.suppress(Damaged):
+                    self.next[name] = await service.commit(name, _next_window)
 
 
 def _next_window(live: Any) -> float:
@@ -69,7 +82,7 @@ class Ratios:
 
     async def look(self, service: Service) -> None:
         """See the events since the last time."""
-        for name in await service.in_thread(service.store.bandits):
+        async for name in whole(service):
             watch = self.watches.setdefault(name, Watch())
             await service.in_thread(watch.follow, service.store, name)
             service.metrics.e_values[name] = await service.in_thread(watch.look)
