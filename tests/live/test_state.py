@@ -160,6 +160,7 @@ KEYS += [
     "holdout",
     "guardrail",
     "log_context",
+    "late",
     "arms",
     "active",
     "harmful",

@@ -43,7 +43,7 @@ WRONG_LINES: dict[str, tuple[str, str]] = {
     "json": ('{"event": ', 'line 2: not a line of JSON, got b\'{"event": '),
     "kind": (
         '{"event": "end"}',
-        "line 2: an event must be one of decision, reward, .*, arms, policy, settings, got {'event': 'end'}",
+        "line 2: an event must be one of decision, .*, policy, settings, late, status, got {'event': 'end'}",
     ),
     "field": ('{"event": "reward", "id": 1}', "line 2: the reward lacks reward, time"),
     "nan": ('{"event": "reward", "id": 1, "reward": NaN, "time": 1}', "line 2: reward must be finite, got nan"),

@@ -11,7 +11,7 @@ except ImportError:
     sys.exit("the command line needs more packages: pip install 'rightarm[lab]'")
 
 import rightarm
-from rightarm.cli import experiments, logs, policies, reproduce
+from rightarm.cli import experiments, logs, policies, reproduce, tokens
 from rightarm.cli.options import Program
 
 app = typer.Typer(
@@ -22,6 +22,7 @@ app = typer.Typer(
     help="Multi-armed bandits: Boltzmann exploration done right.",
 )
 app.add_typer(reproduce.app, name="reproduce")
+app.add_typer(tokens.app, name="tokens")
 for group in (policies, experiments, logs):
     app.add_typer(group.app)
 

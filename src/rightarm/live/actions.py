@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rightarm.formula import check_number
+from rightarm.formula import check_number, difference
 from rightarm.live import answers
 from rightarm.live.changes import Changes
 from rightarm.live.contextual import Seen
@@ -17,9 +17,11 @@ from rightarm.live.fold import State
 from rightarm.live.folder import Folder
 from rightarm.live.ledger import Answer, Decision, Unit, Waiting
 from rightarm.logs.events import Event, answer_event, check_arm_name
+from rightarm.scores.policy import Policy
 from rightarm.scores.rewards import LARGEST
 from rightarm.types import I64
 
+LEARNED, NOTED, DUPLICATE, CORRECTED, LATE = "learned", "noted", "duplicate", "corrected", "late"  # rewards
 GUARDED = 20  # rewards after which the guardrail is looked at again, or 5% of all
 
 
@@ -80,8 +82,8 @@ class Actions(Changes):
         self.count()
         return True
 
-    def tell_one(self, decision: Any, reward: Any) -> bool:
-        """Take the reward of a decision; False if it was told before."""
+    def tell_one(self, decision: Any, reward: Any) -> str:
+        """Take the reward of a decision, and say what became of it."""
         state = self.state
         ledger = state.ledger
         number, value = ledger.number_of(decision), state.check_reward(reward)
@@ -89,37 +91,52 @@ class Actions(Changes):
         if waiting is None or state.settings.window_of_reward is not None:
             return self.tell_batch([(number, value)])[0]
         self.answer([(waiting, value)])
-        return True
+        return LEARNED
 
-    def tell_batch(self, pairs: Iterable[Any]) -> list[bool]:
-        """Take pairs of decisions and rewards, all or none; False for each that was told before."""
-        state = self.state
-        ledger, settings, told, learned = state.ledger, state.settings, dict[int, float](), list[bool]()
+    def tell_batch(self, pairs: Iterable[Any]) -> list[str]:
+        """Take pairs of decisions and rewards, all or none, and say what became of each."""
+        state, now = self.state, self.now()
+        ledger, settings, told, late = state.ledger, state.settings, dict[int, float](), dict[int, float]()
+        outcomes = list[str]()
         for answer in pairs:
             try:
                 decision, reward = answer
             except (TypeError, ValueError):
                 raise TypeError(f"a batch is pairs of decision and reward, got {answer!r}") from None
             number, value = ledger.number_of(decision), state.check_reward(reward)
-            waiting = ledger.pending.get(number)
+            waiting, answered = ledger.pending.get(number), ledger.answered.get(number)
+            if answered is not None and answered.time is not None and settings.is_late(answered.time, now):
+                known = late.get(number, answered.reward if answered.late is None else answered.late)
+                outcomes.append(DUPLICATE if value == known else LATE)
+                if value != known:
+                    late[number] = value
+                continue
             if number in told:
                 before: float | None = told[number]
-            elif waiting is None:
-                answered = ledger.answered[number]
+            elif answered is not None:
                 before = None if answered.silent and settings.seconds is not None else answered.reward
             else:
-                before = waiting.so_far
+                before = waiting.so_far if waiting is not None else None
             if settings.seconds is None:
-                learned.append(waiting is not None and number not in told)
-                if not learned[-1]:
+                if waiting is None or number in told:
                     ledger.check_again(number, value, before)
+                    outcomes.append(DUPLICATE)
                     continue
             else:
                 value = self._combined(before, value)
-                learned.append(value != before)
+            taken = CORRECTED if waiting is None else NOTED if settings.at_close else LEARNED
+            outcomes.append(taken if value != before else DUPLICATE)
             told[number] = value
         self.take(told)
-        return learned
+        self._keep_late(late)
+        return outcomes
+
+    def _keep_late(self, late: Mapping[int, float]) -> None:
+        """Keep rewards that came too late to be learned."""
+        if late:
+            now = self.now()
+            events = [{"event": "late", "id": number, "reward": value, "time": now} for number, value in late.items()]
+            self.make(_nothing, None, self.state.came_late, list(late.items()), lambda: events)
 
     def _combined(self, before: float | None, reward: float) -> float:
         """The reward of a decision when another one comes, if it can be learned."""
@@ -275,6 +292,21 @@ class Actions(Changes):
             raise ValueError(f"prior must have a positive number of rewards, and no negative variance, got {prior!r}")
         return arm, *numbers
 
+    def change_policy(self, policy: Policy) -> bool:
+        """Let another policy decide from now on, with what was learned so far; False if it is the same one."""
+        state, before = self.state, self.state.known.policy.specification()
+        if difference(policy, before) is None:
+            return False
+        image = state.whole_image()
+        state.set_policy(policy)  # which refuses what does not carry over
+        state.put_back_whole(image)
+
+        def events() -> list[Event]:
+            return [{"event": "policy", "before": before, "after": policy.specification(), "time": self.now()}]
+
+        self.make(state.put_back_whole, image, state.set_policy, [(policy,)], events)
+        return True
+
     def count(self) -> None:
         """Look whether the guardrail has to be looked at, or a snapshot is due."""
         state = self.state
@@ -303,6 +335,10 @@ def _context(state: State, seen: Seen | None) -> dict[str, Any]:
         return {}
     arms = {} if seen.arm_features is None else {"arm_features": seen.arm_features.tolist()}
     return {"context": seen.encoded.tolist()} | arms
+
+
+def _nothing(image: None) -> None:
+    """There is nothing to put back: keeping a reward twice is keeping it once."""
 
 
 def _call(function: Callable[..., None], *arguments: Any) -> None:

@@ -15,7 +15,7 @@ from rightarm import inference
 from rightarm.inference import Best, Difference, Means
 from rightarm.live import segments
 from rightarm.live.fold import State
-from rightarm.logs.writer import LogWriter
+from rightarm.logs.journal import Journal
 
 
 def limits(state: State) -> tuple[float, float] | None:
@@ -32,7 +32,7 @@ def means(state: State, confidence: float = 0.95) -> Means:
 
 def difference(
     state: State,
-    log: LogWriter | None,
+    log: Journal | None,
     arm: Hashable,
     other: Hashable,
     where: Mapping[str, Any] | None,

@@ -21,7 +21,7 @@ from rightarm.inference import Best, Coefficients, Difference
 from rightarm.live import answers, explanations, recovery, summary
 from rightarm.live import coefficients as linear
 from rightarm.live import state as saved
-from rightarm.live.actions import Actions
+from rightarm.live.actions import CORRECTED, LEARNED, NOTED, Actions
 from rightarm.live.contextual import Seen
 from rightarm.live.draws import Draws
 from rightarm.live.explanations import Explanation
@@ -30,14 +30,15 @@ from rightarm.live.folder import Folder
 from rightarm.live.ledger import A, Decision, Unit, check_unit
 from rightarm.live.names import distinct, hashable_name
 from rightarm.live.recovery import Log
-from rightarm.live.settings import AT_ONCE, LAST, Settings, check_seconds
-from rightarm.logs.writer import LogWriter
+from rightarm.live.settings import AT_ONCE, CORRECT, LAST, Settings, check_seconds
+from rightarm.logs.journal import Journal
 from rightarm.policies.gumbel import ScaledGumbel
 from rightarm.scores.policy import Policy
 
 if TYPE_CHECKING:
     import polars
 
+TAKEN = frozenset((LEARNED, NOTED, CORRECTED))  # rewards of which `tell` says True
 ID_BITS = 31, 21  # of the first id: so many by chance, and so many zeros; ids stay below 2^53, which JSON keeps exactly
 
 
@@ -54,7 +55,8 @@ class Bandit(Generic[A]):
     - ``window_of_reward``: how long rewards of a decision are awaited, in seconds or as a `timedelta`. After that it
       gets the reward ``default``, or none if that is None. ``learn="at once"`` learns a reward when it comes;
       ``"at close"`` when the window of its decision closes, so that quick answers and slow ones weigh the same. If
-      ``several`` rewards of one decision come, the ``"last"`` counts, or their ``"sum"``. Late ones correct.
+      ``several`` rewards of one decision come, the ``"last"`` counts, or their ``"sum"``. ``late`` ones
+      ``"correct"`` what was learned, or are only kept (``"keep"``): the log has them, the policy does not.
     - ``control``: the arm that others are compared with. ``holdout``: this share of all decisions is given to the
       control, or drawn evenly from all arms if there is none, whatever the policy says; propensities include it.
       ``guardrail``: an arm that is shown to be worse than the control by more than this is retired by itself; not where
@@ -102,6 +104,7 @@ class Bandit(Generic[A]):
         default: float | None = None,
         learn: str = AT_ONCE,
         several: str = LAST,
+        late: str = CORRECT,
         control: A | None = None,
         holdout: float = 0.0,
         guardrail: float | None = None,
@@ -127,6 +130,7 @@ class Bandit(Generic[A]):
             holdout,
             guardrail,
             log_context,
+            late,
         )
         names = distinct(arms)
         if not names:
@@ -234,7 +238,7 @@ class Bandit(Generic[A]):
         return self._state.reward_range
 
     @property
-    def log(self) -> LogWriter | None:
+    def log(self) -> Journal | None:
         """The log, if there is one."""
         return self._actions.log
 
@@ -348,9 +352,10 @@ class Bandit(Generic[A]):
 
         In the last case a policy that decides by contexts needs the ``context``, as `ask` takes it.
 
-        True if it was taken. The same reward for the same decision again is ignored: then it is False; another one is
-        an error, see `correct`. With a ``window_of_reward`` another one is the last, or is added, as ``several`` says.
-        Of a batch either all is taken or, if something is wrong, nothing.
+        True if it was taken, False if it came too late to be learned (``late="keep"``). The same reward for the same
+        decision again is ignored: then it is False; another one is an error, see `correct`. With a
+        ``window_of_reward`` another one is the last, or is added, as ``several`` says. Of a batch either all is
+        taken or, if something is wrong, nothing.
         """
         with self._lock:
             state = self._state if self._actions.note is None else self._ready()
@@ -358,7 +363,7 @@ class Bandit(Generic[A]):
                 self._actions.close_windows(self._actions.now())
             alone = arm is ... and context is None and arm_features is None
             if type(decision) is Decision and reward is not None and alone:  # by far the most
-                return self._actions.tell_one(decision, reward)
+                return self._actions.tell_one(decision, reward) in TAKEN
             if (decision is None) == (arm is ...):
                 given = "neither" if decision is None else f"{decision!r} and arm={arm!r}"
                 raise TypeError(f"tell takes either a decision or arm=, got {given}")
@@ -368,10 +373,11 @@ class Bandit(Generic[A]):
                 given = f"context={context!r:.200}, arm_features={arm_features!r:.200}"
                 raise TypeError(f"a decision has its context already, got {given}")
             if isinstance(decision, Decision | int | str) or reward is not None:
-                return self._actions.tell_one(decision, reward)
+                return self._actions.tell_one(decision, reward) in TAKEN
             if not isinstance(decision, Iterable):
                 raise TypeError(f"tell takes a decision and a reward, or pairs of both, got {decision!r}")
-            return self._actions.tell_batch(decision.items() if isinstance(decision, Mapping) else decision)
+            pairs = decision.items() if isinstance(decision, Mapping) else decision
+            return [outcome in TAKEN for outcome in self._actions.tell_batch(pairs)]
 
     def correct(self, decision: Decision[A] | int | str, reward: float) -> bool:
         """Replace the reward of a decision: a refund, a click after its time, a wrong message.
@@ -467,6 +473,21 @@ class Bandit(Generic[A]):
         with self._lock:
             state = self._ready()
             self._actions.set_active(state.arm_number("arm", arm), True)
+
+    def change_policy(self, policy: Policy) -> bool:
+        """Let another policy decide from now on, with what was learned so far; False if it is the same one.
+
+        What does not carry over, such as the memory of another estimator, is refused. The log has this as an event.
+
+        >>> import rightarm as ra
+        >>> bandit = ra.Bandit(["a", "b"], ra.BoltzmannGumbel(C=0.5), seed=7)
+        >>> bandit.change_policy(ra.BoltzmannGumbel(C=0.07)), bandit.policy.C
+        (True, 0.07)
+        """
+        recovery.check_policy(policy, True)
+        with self._lock:
+            self._ready()
+            return self._actions.change_policy(policy)
 
     # What it knows.
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from rightarm.live.fold import State
 from rightarm.logs.events import Event
-from rightarm.logs.writer import LogWriter
+from rightarm.logs.journal import Journal
 
 # What is about to happen: a function that puts back what it changes, with its argument; a method of `State`, and what
 # it takes each time that it is called; and how many events the log had before.
@@ -29,7 +29,7 @@ class Changes:
 
     def __init__(self, state: State) -> None:
         self.state, self.process = state, os.getpid()
-        self.log: LogWriter | None = None
+        self.log: Journal | None = None
         self.note: Note | None = None
         _ALL.add(self)
 

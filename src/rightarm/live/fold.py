@@ -1,8 +1,8 @@
 """What a live bandit knows: the fold of the events that happened to it.
 
 Every change of a bandit is an event, and `State` has one method for each kind: `decided`, `noted`, `answered`,
-`corrected`, `observed`, `set_arms`, `set_policy`. `Bandit` calls them as things happen, and `State.apply` calls the
-same ones for the events of a log. So a bandit that comes back from a log is the one that wrote it.
+`corrected`, `came_late`, `observed`, `set_arms`, `set_policy`. `Bandit` calls them as things happen, and `State.apply`
+calls the same ones for the events of a log. So a bandit that comes back from a log is the one that wrote it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rightarm.live.arms import Arms, Law, check_reward, draw
 from rightarm.live.contextual import ContextArms, Seen, arms_for
 from rightarm.live.draws import Draws
 from rightarm.live.ledger import Answer, Decision, Ledger, Unit, Waiting
-from rightarm.live.settings import Settings
+from rightarm.live.settings import KEEP, Settings
 from rightarm.scores.policy import Policy
 from rightarm.scores.rewards import Scale, reward_scale
 from rightarm.types import F64, I64
@@ -115,7 +115,9 @@ class State:
             learned = self.known.told
             self.version += 1
             self._law = None
-        self.ledger.close(waiting.decision.id, Answer(reward, arm, learned, propensity, silent, waiting.context))
+        made = waiting.time if self.settings.late == KEEP else None
+        answer = Answer(reward, arm, learned, propensity, silent, waiting.context, made)
+        self.ledger.close(waiting.decision.id, answer)
 
     def corrected(self, number: int, before: Answer, reward: float) -> None:
         """Another reward takes the place of a decision's answer."""
@@ -128,6 +130,10 @@ class State:
             self.known.correct(before.arm, learned, *values, before.context)
         self.ledger.answered[number] = before._replace(reward=reward, learned=learned, silent=False)
         self._changed()
+
+    def came_late(self, number: int, reward: float) -> None:
+        """A reward came too late to be learned."""
+        self.ledger.answered[number] = self.ledger.answered[number]._replace(late=reward)
 
     def observed(self, arm: int, reward: float, seen: Seen | None = None) -> None:
         """A reward of an arm came that belongs to no decision."""
@@ -213,6 +219,8 @@ class State:
                 before = self.ledger.answered.get(event["id"])
                 if before is not None:  # else it was answered too long ago to be remembered
                     self.corrected(event["id"], before, self.check_reward(event["reward"]))
+            case "late" if event["id"] in self.ledger.answered:
+                self.came_late(event["id"], event["reward"])
             case "observation":
                 arm, seen = self.arm_number("arm", event["arm"]), self.seen_before(event)
                 self.observed(arm, self.check_reward(event["reward"]), seen)
@@ -220,6 +228,12 @@ class State:
                 self.set_arms(event["arms"], event.get("prior", ()), event.get("reason"))
             case "policy":
                 self.set_policy(policy_from(event["after"]))
+
+    def fold(self, events: Iterable[Mapping[str, Any]], policy_from: Callable[[Mapping[str, Any]], Policy]) -> None:
+        """Take the events that another process has written; the next random number is the first that they left."""
+        for event in events:
+            self.apply(event, policy_from)
+        self.draws.rewind()
 
     def _pending(self, number: int) -> Waiting:
         if number not in self.ledger.pending:

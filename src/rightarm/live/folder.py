@@ -10,6 +10,7 @@ from pathlib import Path
 from rightarm.files import remove_leftovers, write_whole
 from rightarm.live import state as saved
 from rightarm.live.fold import State
+from rightarm.logs.journal import Journal
 from rightarm.logs.writer import LogWriter
 from rightarm.scores.policy import Policy
 
@@ -51,7 +52,7 @@ class Folder:
         self.saved = found.place.events
         return found
 
-    def look(self, state: State, log: LogWriter) -> None:
+    def look(self, state: State, log: Journal) -> None:
         """Write a snapshot if one is due."""
         if log.events - self.saved < max(self.every, self.saved // 10):
             return
@@ -61,7 +62,7 @@ class Folder:
             self.saved = log.events
             warnings.warn(f"no snapshot could be written, the next one is tried later: {error}", stacklevel=2)
 
-    def save(self, state: State, log: LogWriter) -> None:
+    def save(self, state: State, log: Journal) -> None:
         """Write a snapshot; what it says of the log must be on the disk before it."""
         log.flush()
         events = log.events

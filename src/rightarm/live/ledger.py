@@ -23,6 +23,14 @@ A = TypeVar("A", bound=Hashable)
 Unit = str | int
 
 
+class Unknown(ValueError):
+    """A decision was never made here, or was answered too long ago to be remembered."""
+
+
+class Answered(ValueError):
+    """A decision has another answer already."""
+
+
 class Decision(NamedTuple, Generic[A]):
     """One choice of an arm, with the probability that the arm had."""
 
@@ -91,6 +99,10 @@ class Answer(NamedTuple):
     silent: bool = False
     """Whether the reward is the default, which stands for silence."""
     context: Context | None = None
+    time: float | None = None
+    """When the decision was made, where rewards may come too late to be learned."""
+    late: float | None = None
+    """The reward that came too late."""
 
 
 class Ledger:
@@ -161,14 +173,14 @@ class Ledger:
         if waiting is not None or number in self.answered:
             return number
         if self.first <= number < self.next_id:
-            raise ValueError(f"decision {number} is not known: answered too long ago, or by another bandit of this log")
-        raise ValueError(f"decision {number} was never made here")
+            raise Unknown(f"decision {number} is not known: answered too long ago, or by another bandit of this log")
+        raise Unknown(f"decision {number} was never made here")
 
     def check_again(self, number: int, value: float, before: float | None) -> None:
         """Raise unless a reward told again is the reward that was told ``before``."""
         if before != value:
             was = "cancelled or expired" if before is None else f"told the reward {before}"
-            raise ValueError(f"decision {number} was {was} before, got the reward {value}; correct() replaces a reward")
+            raise Answered(f"decision {number} was {was} before, got the reward {value}; correct() replaces a reward")
 
     # JSON.
 
@@ -178,7 +190,7 @@ class Ledger:
             "first_id": self.first,
             "next_id": self.next_id,
             "pending": [_as_list(waiting) for waiting in self.pending.values()],
-            "answered": [[number, *answer[:5], *_context(answer)] for number, answer in self.answered.items()],
+            "answered": [[number, *answer[:5], *_context_and_time(answer)] for number, answer in self.answered.items()],
             "units": [_as_list(waiting) for waiting in self.units.values()],
         }
 
@@ -236,6 +248,13 @@ def _context(one: Waiting | Answer) -> list[Any]:
     return [] if one.context is None else [one.context.to_json()]
 
 
+def _context_and_time(answer: Answer) -> list[Any]:
+    """The end of a row; whatever is last and None is left out."""
+    if answer.time is not None:
+        return [None if answer.context is None else answer.context.to_json(), answer.time, answer.late]
+    return _context(answer)
+
+
 def _from_list(row: Sequence[Any], names: Sequence[Any]) -> Waiting:
     """A decision from a row of a state; rows of 0.1.0 end with the time."""
     padded = [*row, *[None] * (11 - len(row))]
@@ -257,12 +276,13 @@ def _context_from(plain: Any) -> Context | None:
 
 def _answer_from(row: Sequence[Any], arms: int) -> Answer:
     """An answer from a row of a state; 0.1.0 wrote the reward alone."""
-    full = [*row, -1, 0, 1.0, False, None] if len(row) == 1 else [*row, None][:6]
-    reward, arm, learned, propensity, silent, context = full
+    full = [*row, -1, 0, 1.0, False] if len(row) == 1 else row
+    reward, arm, learned, propensity, silent, context, time, late = [*full, None, None, None][:8]
     if not -1 <= check_count("arm", arm, least=-1) < arms:
         raise ValueError(f"arm must be one of {arms}, got {arm}")
     value = None if reward is None else check_reward(reward)
     if not isinstance(silent, bool):
         raise ValueError(f"silent must be true or false, got {silent!r}")
     counted, chance = check_count("learned", learned, least=0), check_propensity("propensity", propensity)
-    return Answer(value, arm, counted, chance, silent, _context_from(context))
+    rest = [None if one is None else check_number(name, one) for name, one in (("time", time), ("late", late))]
+    return Answer(value, arm, counted, chance, silent, _context_from(context), *rest)

@@ -11,16 +11,17 @@ from rightarm.live import state as saved
 from rightarm.live.actions import Actions
 from rightarm.live.fold import State
 from rightarm.logs.events import Event, check_arm_name
+from rightarm.logs.journal import Journal
 from rightarm.logs.writer import LogWriter
 from rightarm.scores.policy import Policy
 
-Log = LogWriter | str | os.PathLike[str]
+Log = Journal | str | os.PathLike[str]
 
 
 @contextlib.contextmanager
-def opened(log: Log) -> Iterator[LogWriter]:
+def opened(log: Log) -> Iterator[Journal]:
     """The writer of a log. If it is opened here, and what follows fails, it is closed: the next one finds no lock."""
-    if isinstance(log, LogWriter):
+    if not isinstance(log, str | os.PathLike):
         yield log
         return
     writer = LogWriter(log)
@@ -31,7 +32,7 @@ def opened(log: Log) -> Iterator[LogWriter]:
         raise
 
 
-def write_to(actions: Actions, log: LogWriter, names: list[Any]) -> None:
+def write_to(actions: Actions, log: Journal, names: list[Any]) -> None:
     """From now on write all that happens to a log, which must be able to keep these names of arms."""
     for name in names:
         check_arm_name("arms", name)
@@ -50,7 +51,7 @@ def check_policy(policy: Policy | None, change_policy: bool) -> None:
 
 def go_on(
     found: saved.Saved,
-    log: LogWriter | None,
+    log: Journal | None,
     policy: Policy | None,
     change_policy: bool,
     clock: Callable[[], float],

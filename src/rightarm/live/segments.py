@@ -17,8 +17,8 @@ from rightarm.inference import Difference
 from rightarm.live.contextual import could_choose
 from rightarm.live.fold import State
 from rightarm.live.ledger import REMEMBERED
+from rightarm.logs.journal import Journal
 from rightarm.logs.reader import read_log
-from rightarm.logs.writer import LogWriter
 from rightarm.text import number
 from rightarm.types import F64
 
@@ -36,7 +36,7 @@ class Decided(NamedTuple):
 
 def difference(
     state: State,
-    log: LogWriter | None,
+    log: Journal | None,
     arm: Hashable,
     other: Hashable,
     where: Mapping[str, Any] | None,
@@ -81,7 +81,7 @@ def _remembered(state: State, pair: tuple[int, int]) -> Decided:
     )
 
 
-def _logged(state: State, log: LogWriter | None, pair: tuple[Any, Any]) -> Decided:
+def _logged(state: State, log: Journal | None, pair: tuple[Any, Any]) -> Decided:
     """The decisions of the bandit's log, where there are more than it remembers."""
     reason = f"the bandit remembers its last {REMEMBERED:,} answers only, and there were more"
     if log is None:

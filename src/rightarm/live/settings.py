@@ -14,6 +14,7 @@ from rightarm.scores.rewards import check_reward_range
 
 AT_ONCE, AT_CLOSE = "at once", "at close"
 LAST, SUM = "last", "sum"
+CORRECT, KEEP = "correct", "keep"
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class Settings:
     holdout: float = 0.0
     guardrail: float | None = None
     log_context: bool = True
+    late: str = CORRECT
 
     def __post_init__(self) -> None:
         self._set("floor", check_share("floor", self.floor))
@@ -46,6 +48,7 @@ class Settings:
             self._set("window_of_reward", check_seconds("window_of_reward", self.window_of_reward, above=0.0))
         check_choice("learn", self.learn, (AT_ONCE, AT_CLOSE))
         check_choice("several", self.several, (LAST, SUM))
+        check_choice("late", self.late, (CORRECT, KEEP))
         self._check_window()
         if check_share("holdout", self.holdout) == 1:
             raise ValueError("holdout must be below 1, got 1.0: the policy would decide nothing")
@@ -63,7 +66,7 @@ class Settings:
         if self.default is not None:
             self._set("default", check_number("default", self.default))
         if self.window_of_reward is None:
-            for name in ("default", "learn", "several"):
+            for name in ("default", "learn", "several", "late"):
                 if getattr(self, name) != type(self).__dataclass_fields__[name].default:
                     raise ValueError(f"{name} needs window_of_reward, got {getattr(self, name)!r} without it")
 
@@ -74,6 +77,10 @@ class Settings:
     def seconds(self) -> float | None:
         """How long rewards of a decision are awaited, if there is an end."""
         return cast("float | None", self.window_of_reward)  # a number since it was checked
+
+    def is_late(self, made: float, now: float) -> bool:
+        """Whether a reward comes too late to be learned, for a decision that was ``made`` at a time."""
+        return self.late == KEEP and self.seconds is not None and made + self.seconds <= now
 
     @property
     def at_close(self) -> bool:

@@ -15,7 +15,7 @@ from rightarm.live.ledger import Waiting
 from rightarm.live.names import listed, name_from, plain_name
 from rightarm.live.settings import Settings
 from rightarm.logs.events import Event
-from rightarm.logs.writer import LogWriter
+from rightarm.logs.journal import Journal
 from rightarm.scores.policy import Policy
 
 CONTINUES = "continues"  # marks the settings of a log whose bandit was not new
@@ -41,7 +41,7 @@ class Saved(NamedTuple):
     specification: Specification
 
 
-def to_json(state: State, log: LogWriter | None) -> str:
+def to_json(state: State, log: Journal | None) -> str:
     """A state as text, with the number of events in the log that are part of it."""
     plain = {
         "format": FORMAT,
@@ -132,7 +132,7 @@ def check_setting(settings: Settings, name: str, value: Any) -> None:
         raise ValueError(f"{name} must be that of the bandit, {getattr(settings, name)!r}, got {value!r}")
 
 
-def from_log(log: LogWriter, given: Policy | None, settings: Mapping[str, Any]) -> Saved:
+def from_log(log: Journal, given: Policy | None, settings: Mapping[str, Any]) -> Saved:
     """The state with which the bandit of a log began, before its arms were named."""
     first, begin = next(log.since(0), None), Place(log.identity, 0)
     if first is None:
@@ -221,7 +221,7 @@ def _policy_of(specification: Specification, given: Policy | None) -> Policy:
 
 
 def read_on(
-    log: LogWriter, state: State, place: Place | None, given: Policy | None
+    log: Journal, state: State, place: Place | None, given: Policy | None
 ) -> tuple[Specification | None, list[Event]]:
     """Take the events of a log that are not part of a state yet.
 
@@ -266,7 +266,7 @@ def _context(state: State, waiting: Waiting) -> dict[str, Any]:
     return {"context": waiting.context.numbers()}
 
 
-def _check_same_log(log: LogWriter, place: Place | None) -> None:
+def _check_same_log(log: Journal, place: Place | None) -> None:
     """Raise if a log is not the one that a saved bandit wrote."""
     if place is None:
         raise ValueError(f"log must be a new one: this bandit had none, got {log.path} with {log.events:,} events")

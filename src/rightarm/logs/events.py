@@ -17,6 +17,10 @@ A log is a sequence of events, each a mapping with the name of its kind under ``
   ``reason`` says why, ``prior`` what new ones start from.
 - ``policy``: from now on another policy decides. ``before`` and ``after`` are specifications of policies.
 - ``settings``: how the bandit that writes the log is set up, a JSON object.
+- ``late``: a reward came after its time, and is not learned.
+- ``status``: from now on the bandit is "running", "paused" (it learns, but decides nothing) or "archived".
+
+Where people change a bandit of a service, ``by`` says who it was.
 
 Times are seconds since 1970. Which events can follow which is said in `rightarm.logs.order`, how they stand in a file
 in `rightarm.logs.lines`.
@@ -209,16 +213,21 @@ CHECKS: dict[str, dict[str, Check]] = {
         "context": _numbers,
         "arm_features": _rows,
     },
-    "arms": {"arms": _arms, "time": check_time, "reason": check_text, "prior": _MORE},
-    "policy": {"before": _specification, "after": _specification, "time": check_time},
-    "settings": {"settings": _SETTINGS, "time": check_time},
+    "arms": {"arms": _arms, "time": check_time, "reason": check_text, "prior": _MORE, "by": check_text},
+    "policy": {"before": _specification, "after": _specification, "time": check_time, "by": check_text},
+    "settings": {"settings": _SETTINGS, "time": check_time, "by": check_text},
+    "late": {"id": check_whole, "reward": check_finite, "time": check_time},
+    "status": {"status": check_text, "time": check_time, "by": check_text},
 }
 OPTIONAL = {  # fields that an event may leave out
     "decision": {"among", "unit", "group", "meta", "context", "arm_features", "error"},
     "observation": {"context", "arm_features"},
     "reward": {"part"},
     "expiry": {"reward"},
-    "arms": {"reason", "prior"},
+    "arms": {"reason", "prior", "by"},
+    "policy": {"by"},
+    "settings": {"by"},
+    "status": {"by"},
 }
 REQUIRED = {kind: checks.keys() - OPTIONAL.get(kind, set()) for kind, checks in CHECKS.items()}
 

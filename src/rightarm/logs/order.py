@@ -23,9 +23,9 @@ def state_after(event: Event, number: int, state: str) -> str:
     if state == NEW:
         article = "an" if kind[0] in "aeiou" else "a"
         raise ValueError(f"id must be that of a decision for {article} {kind}, got the unknown {number}")
-    if kind == "correction":
+    if kind in ("correction", "late"):
         if state == WAITING:
-            raise ValueError(f"id must be that of an answered decision for a correction, got {number}, which waits")
+            raise ValueError(f"id must be that of an answered decision for a {kind}, got {number}, which waits")
         return ANSWERED
     if state == ANSWERED:
         raise ValueError(f"id must be that of a decision without a reward, got {number}, which is answered")

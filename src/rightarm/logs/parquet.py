@@ -28,7 +28,7 @@ COLUMNS = {
     "event": "String",
     **dict.fromkeys(WHOLE, "Int64"),
     **dict.fromkeys(("propensity", "reward", "time", "error"), "Float64"),
-    **dict.fromkeys((*AS_JSON, "group", "format", "log"), "String"),
+    **dict.fromkeys((*AS_JSON, "group", "format", "log", "status", "by"), "String"),
 }
 
 

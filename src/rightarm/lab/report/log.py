@@ -39,6 +39,7 @@ LEFT_OUT = {
     "pending": "decisions that wait for a reward",
     "closed": "decisions that were closed without a reward",
     "observation": "rewards that no decision led to",
+    "late": "rewards that came after their time",
     "correction": "rewards that were corrected later; the last value counts",
     "policy": "changes of the policy",
 }

@@ -1,0 +1,158 @@
+"""Access tokens: who may do what with which bandits. The store keeps a digest of each, never the token itself."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import secrets
+import time
+from collections.abc import Callable, Iterable
+from fnmatch import fnmatchcase
+from typing import Any, NamedTuple
+
+from sqlalchemy import Engine, insert, select, update
+
+from rightarm.formula import check_number
+from rightarm.store.schema import tokens as table
+
+SCOPES = ("ask", "tell", "read", "admin")
+LONGEST_LABEL = 200
+SHAPE = re.compile(r"ra_([0-9a-f]{16})_[A-Za-z0-9_-]{43}")  # the id, and 32 random bytes
+PATTERN = re.compile(r"[A-Za-z0-9*][A-Za-z0-9._*-]{0,99}")  # the name of a bandit, in which * is any text
+NOBODYS = "0" * 64  # a digest that no token has
+
+
+class Token(NamedTuple):
+    """What is known of a token: all but its secret."""
+
+    id: str
+    label: str
+    scopes: tuple[str, ...]
+    """What it may: ask, tell, read; or admin, which is to make and change bandits, and includes none of the others."""
+    bandits: tuple[str, ...]
+    """Names of bandits, in which * stands for any text."""
+    rate: float | None
+    """How many requests a second it may make; None for any number."""
+    created: float
+    revoked: float | None
+
+    def allows(self, scope: str, bandit: str) -> bool:
+        """Whether it is good for something that needs ``scope``, with the bandit of that name."""
+        return scope in self.scopes and any(fnmatchcase(bandit, pattern) for pattern in self.bandits)
+
+
+class Tokens:
+    """The tokens of a store.
+
+    >>> from sqlalchemy import create_engine
+    >>> engine = create_engine("sqlite://")
+    >>> table.create(engine)
+    >>> tokens = Tokens(engine)
+    >>> text = tokens.add("the shop", ["ask", "tell"], "shop-*")
+    >>> found = tokens.find(text)
+    >>> found.label, found.allows("ask", "shop-home"), found.allows("ask", "blog"), found.allows("read", "shop-home")
+    ('the shop', True, False, False)
+    >>> tokens.revoke(found.id), tokens.find(text)
+    (True, None)
+    """
+
+    def __init__(self, engine: Engine, clock: Callable[[], float] = time.time) -> None:
+        self._engine, self._clock = engine, clock
+
+    def add(
+        self, label: str, scopes: str | Iterable[str], bandits: str | Iterable[str] = "*", rate: float | None = None
+    ) -> str:
+        """Make a token and give it, ``ra_<id>_<secret>``: it can be seen this once, and never again."""
+        number = secrets.token_hex(8)
+        text = f"ra_{number}_{secrets.token_urlsafe(32)}"
+        row = {
+            "id": number,
+            "label": _label(label),
+            "digest": _digest(text),
+            "scopes": " ".join(_scopes(scopes)),
+            "bandits": " ".join(_patterns(bandits)),
+            "rate": None if rate is None else _rate(rate),
+            "created": self._clock(),
+        }
+        with self._engine.begin() as connection:
+            connection.execute(insert(table).values(row))
+        return text
+
+    def list(self) -> list[Token]:
+        """All tokens, the oldest first, those that were revoked too."""
+        with self._engine.connect() as connection:
+            rows = connection.execute(select(table).order_by(table.c.created, table.c.id))
+            return [_token(row) for row in rows]
+
+    def revoke(self, id: str) -> bool:
+        """Make a token invalid for good; False if there is none with this id, or it was revoked before."""
+        with self._engine.begin() as connection:
+            current = (table.c.id == id) & table.c.revoked.is_(None)
+            return connection.execute(update(table).where(current).values(revoked=self._clock())).rowcount == 1
+
+    def find(self, text: str) -> Token | None:
+        """The token that ``text`` is, if it is one that was not revoked.
+
+        An unknown id takes the same comparison as a known one, and none of them ends at the first letter that differs:
+        how long an answer takes tells nothing of digests.
+        """
+        shaped = SHAPE.fullmatch(text)
+        number = shaped[1] if shaped else ""
+        with self._engine.connect() as connection:
+            row = connection.execute(select(table).where(table.c.id == number)).one_or_none()
+        same = hmac.compare_digest(_digest(text), NOBODYS if row is None else row.digest)
+        return _token(row) if row is not None and same and row.revoked is None else None
+
+    def any(self) -> bool:
+        """Whether there ever was a token: a store does not open to everybody because the last one was revoked."""
+        with self._engine.connect() as connection:
+            return connection.execute(select(table.c.id).limit(1)).first() is not None
+
+
+def _digest(text: str) -> str:
+    """The SHA-256 of a token. Slow hashes protect what people can think of; nobody guesses 256 random bits."""
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+
+
+def _token(row: Any) -> Token:
+    known = row.id, row.label, tuple(row.scopes.split()), tuple(row.bandits.split())
+    return Token(*known, row.rate, row.created, row.revoked)
+
+
+def _label(label: str) -> str:
+    if not isinstance(label, str) or not 1 <= len(label) <= LONGEST_LABEL or not label.isprintable():
+        raise ValueError(f"label must be a line of 1 to {LONGEST_LABEL} printable characters, got {label!r:.60}")
+    return label
+
+
+def _scopes(scopes: str | Iterable[str]) -> list[str]:
+    """The scopes in their usual order, each once."""
+    given = _several("scopes", scopes)
+    for scope in given:
+        if scope not in SCOPES:
+            raise ValueError(f"scopes must be some of {', '.join(SCOPES)}, got {scope!r}")
+    return [scope for scope in SCOPES if scope in given]
+
+
+def _patterns(bandits: str | Iterable[str]) -> list[str]:
+    given = _several("bandits", bandits)
+    for pattern in given:
+        if not PATTERN.fullmatch(pattern):
+            raise ValueError(f"bandits must be names, in which * stands for any text, got {pattern!r:.60}")
+    return given
+
+
+def _several(name: str, given: str | Iterable[str]) -> list[str]:
+    """Several words, given as such or as one text with commas or spaces between them."""
+    words = given.replace(",", " ").split() if isinstance(given, str) else list(given)
+    if not words or not all(isinstance(word, str) for word in words):
+        raise ValueError(f"{name} must be one or more words, got {given!r:.60}")
+    return words
+
+
+def _rate(rate: float) -> float:
+    value = check_number("rate", rate)
+    if value <= 0:
+        raise ValueError(f"rate must be positive, in requests a second, got {value}")
+    return value
