@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rightarm.store.schema import tokens as table
 from sqlalchemy import Engine, create_engine
 
-from rightarm.store.schema import tokens as table
 from rightarm.store.tokens import SCOPES, Token, Tokens
 
 
