@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -50,16 +50,17 @@ class Service:
         assert self._process.stdout is not None
         lines = self._process.stdout
         for line in lines:
-            self._write(line)
+            self._write([line])
             found = re.search(r"http://127\.0\.0\.1:(\d+)", line)
             if found:
-                threading.Thread(target=lambda: [self._write(line) for line in lines], daemon=True).start()
+                threading.Thread(target=self._write, args=(lines,), daemon=True).start()
                 return int(found[1])
         raise AssertionError(f"the service ended: {self.output.read_text()}")
 
-    def _write(self, line: str) -> None:
-        with self.output.open("a") as file:
-            file.write(line)
+    def _write(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            with self.output.open("a") as file:
+                file.write(line)
 
     def wait(self) -> None:
         """Wait until it is ready."""
@@ -242,12 +243,11 @@ class Client:
         """The answer, after as many tries as it takes, and how many it took."""
         pause = threading.Event()
         for tries in itertools.count(1):
-            service = self._luck.choice(self.load.services)
-            service.ready.wait(PATIENCE)
+            address = self._anywhere()
             try:
-                status, answer, headers = answer_to(self._connection(service), path, body)
+                status, answer, headers = answer_to(self._connection(address), path, body)
             except (OSError, http.client.HTTPException) as error:
-                self._open.pop(service.address).close()
+                self._open.pop(address).close()
                 self.load.failed[type(error).__name__] += 1
                 pause.wait(0.01)
                 continue
@@ -259,10 +259,17 @@ class Client:
             pause.wait(0.05)
         raise AssertionError("unreachable")
 
-    def _connection(self, service: Service) -> http.client.HTTPConnection:
-        if service.address not in self._open:
-            self._open[service.address] = http.client.HTTPConnection(*service.address, timeout=PATIENCE)
-        return self._open[service.address]
+    def _anywhere(self) -> tuple[str, int]:
+        """The address of a service that is ready, or of the next that will be."""
+        running = [service for service in self.load.services if service.ready.is_set()]
+        service = self._luck.choice(running or list(self.load.services))
+        service.ready.wait(PATIENCE)
+        return service.address
+
+    def _connection(self, address: tuple[str, int]) -> http.client.HTTPConnection:
+        if address not in self._open:
+            self._open[address] = http.client.HTTPConnection(*address, timeout=PATIENCE)
+        return self._open[address]
 
 
 @contextlib.contextmanager

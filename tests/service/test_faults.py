@@ -1,0 +1,149 @@
+"""What was acknowledged stays, once, whatever dies: processes, the power, the network, the database, the disk."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+from faults import Load, Service, services
+from proxy import Proxy
+
+import power
+from postgres import Postgres
+
+needs_shim = pytest.mark.skipif(
+    power.library() is None, reason="the SQLite of this Python lies within it, and its functions cannot be reached"
+)
+
+
+def verify(store: str) -> None:
+    """Let `rightarm verify` fold everything again."""
+    program = "from rightarm.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", program, "verify", store], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def kill_often(store: str, folder: Path, times: int) -> None:
+    luck = random.Random(times)
+    with services([store], folder) as [service], Load([service]) as load:
+        for _ in range(times):
+            load.wait(luck.randint(1, 100))
+            service.kill()
+            if luck.random() < 0.2:  # another one while it starts
+                service.start(wait=False)
+                service.kill()
+            service.start()
+        load.wait(100)
+        load.__exit__()
+        load.check(service)
+        assert service.stop() == 0
+        assert load.failed.total() > 0
+    verify(store)
+
+
+def test_what_was_acknowledged_outlives_kill_9(store_url: str, tmp_path: Path) -> None:
+    kill_often(store_url, tmp_path, 3)
+
+
+@pytest.mark.slow
+def test_what_was_acknowledged_outlives_100_times_kill_9(store_url: str, tmp_path: Path) -> None:
+    kill_often(store_url, tmp_path, 100)
+
+
+def lose_power(folder: Path, times: int) -> None:
+    """Kill the service, and leave of its files what was synced: alone, or with some sectors of what was not."""
+    disk, store = folder / "disk", f"sqlite:///{folder / 'disk' / 'store.db'}"
+    disk.mkdir()
+    files, luck = dict[str, bytes](), random.Random(times)
+    service = Service(store, folder / "output")
+    try:
+        with Load([service]) as load:
+            for number in range(times + 1):
+                tape = folder / f"tape {number}"
+                service.start("--tape", str(tape))
+                service.make_bandits()
+                load.wait(luck.randint(1, 100))
+                service.kill()
+                files = power.Disk(files).play(power.records(tape)).left(luck if number % 2 else None)
+                power.put(files, disk)
+                tape.unlink()
+            service.start()
+            load.wait(100)
+            load.__exit__()
+            load.check(service)
+    finally:
+        service.kill()
+    verify(store)
+
+
+@needs_shim
+def test_what_was_acknowledged_outlives_a_power_loss(tmp_path: Path) -> None:
+    lose_power(tmp_path, 3)
+
+
+@needs_shim
+@pytest.mark.slow
+def test_what_was_acknowledged_outlives_50_power_losses(tmp_path: Path) -> None:
+    lose_power(tmp_path, 50)
+
+
+@contextmanager
+def replicas(postgres: Postgres, url: str, folder: Path, count: int) -> Iterator[tuple[list[Service], list[Proxy]]]:
+    """Services on one database, each by way of a proxy."""
+    with ExitStack() as stack:
+        proxies = [Proxy(postgres.socket) for _ in range(count)]
+        for proxy in proxies:
+            stack.callback(proxy.close)
+        running = stack.enter_context(services([proxy.url(url) for proxy in proxies], folder))
+        yield running, proxies
+
+
+def trouble(count: int, faults: int, url: str, postgres: Postgres, folder: Path) -> None:
+    """One fault after another, on replicas under load."""
+    luck = random.Random(faults)
+    with replicas(postgres, url, folder, count) as (running, proxies), Load(running) as load:
+
+        def kill_a_replica() -> None:
+            service = luck.choice(running)
+            service.kill()
+            load.wait(10)  # the others go on
+            service.start()
+
+        def restart_the_database() -> None:
+            postgres.stop()
+            postgres.start()
+
+        def kill_the_database() -> None:
+            postgres.kill()
+            postgres.start()
+
+        def cut_a_line() -> None:
+            proxy = luck.choice(proxies)
+            before = proxy.cuts
+            proxy.cut(luck.randint(0, 2000))
+            while proxy.cuts == before:
+                load.wait(1)
+
+        kinds: list[Callable[[], object]] = [kill_a_replica, restart_the_database, kill_the_database, cut_a_line]
+        kinds += [cut_a_line, cut_a_line, lambda: postgres.disconnect(url)]
+        for number in range(faults):
+            load.wait(luck.randint(10, 100))
+            kinds[number % len(kinds)]()
+        load.wait(200)
+        load.__exit__()
+        load.check(luck.choice(running))
+    verify(url)
+
+
+def test_replicas_agree_in_spite_of_faults(postgres: Postgres, postgres_url: str, tmp_path: Path) -> None:
+    trouble(2, 7, postgres_url, postgres, tmp_path)
+
+
+@pytest.mark.slow
+def test_four_replicas_agree_in_spite_of_70_faults(postgres: Postgres, postgres_url: str, tmp_path: Path) -> None:
+    trouble(4, 70, postgres_url, postgres, tmp_path)
