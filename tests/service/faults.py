@@ -156,18 +156,21 @@ class Load:
         self.error: BaseException | None = None
         self._changed = threading.Condition()
         self._stopping = threading.Event()
-        self._clients = [threading.Thread(target=self._run, args=(number,)) for number in range(clients)]
+        self._clients = [threading.Thread(target=self._run, args=(i,), daemon=True) for i in range(clients)]
 
     def __enter__(self) -> Load:
         for client in self._clients:
             client.start()
         return self
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, kind: object, *error: object) -> None:
         """Let every client finish what it has begun."""
         self._stopping.set()
+        if kind is not None:
+            return  # the clients end with the process
         for client in self._clients:
             client.join(PATIENCE)
+            assert not client.is_alive(), f"a client waits for an answer; failures: {self.failed}"
         if self.error is not None:
             raise self.error
 

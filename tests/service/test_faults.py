@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -30,16 +30,16 @@ def verify(store: str) -> None:
 
 def kill_often(store: str, folder: Path, times: int) -> None:
     luck = random.Random(times)
-    with services([store], folder) as [service], Load([service]) as load:
-        for _ in range(times):
-            load.wait(luck.randint(1, 100))
-            service.kill()
-            if luck.random() < 0.2:  # another one while it starts
-                service.start(wait=False)
+    with services([store], folder) as [service]:
+        with Load([service]) as load:
+            for _ in range(times):
+                load.wait(luck.randint(1, 100))
                 service.kill()
-            service.start()
-        load.wait(100)
-        load.__exit__()
+                if luck.random() < 0.2:  # another one while it starts
+                    service.start(wait=False)
+                    service.kill()
+                service.start()
+            load.wait(100)
         load.check(service)
         assert service.stop() == 0
         assert load.failed.total() > 0
@@ -74,8 +74,7 @@ def lose_power(folder: Path, times: int) -> None:
                 tape.unlink()
             service.start()
             load.wait(100)
-            load.__exit__()
-            load.check(service)
+        load.check(service)
     finally:
         service.kill()
     verify(store)
@@ -103,39 +102,50 @@ def replicas(postgres: Postgres, url: str, folder: Path, count: int) -> Iterator
         yield running, proxies
 
 
+class Trouble:
+    """Things that happen to replicas under load."""
+
+    def __init__(self, load: Load, proxies: list[Proxy], postgres: Postgres, url: str, luck: random.Random) -> None:
+        self.load, self.proxies, self.postgres, self.url, self.luck = load, proxies, postgres, url, luck
+        lines = [self.cut_a_line] * 3
+        self.kinds = [self.kill_a_replica, self.restart_the_database, self.kill_the_database, self.disconnect, *lines]
+
+    def kill_a_replica(self) -> None:
+        service = self.luck.choice(self.load.services)
+        service.kill()
+        self.load.wait(10)  # the others go on
+        service.start()
+
+    def restart_the_database(self) -> None:
+        self.postgres.stop()
+        self.postgres.start()
+
+    def kill_the_database(self) -> None:
+        self.postgres.kill()
+        self.postgres.start()
+
+    def disconnect(self) -> None:
+        self.postgres.disconnect(self.url)
+
+    def cut_a_line(self) -> None:
+        """In the middle of an answer of the database: that to a COMMIT, say."""
+        proxy = self.luck.choice(self.proxies)
+        before = proxy.cuts
+        proxy.cut(self.luck.randint(0, 2000))
+        while proxy.cuts == before:
+            self.load.wait(1)
+
+
 def trouble(count: int, faults: int, url: str, postgres: Postgres, folder: Path) -> None:
     """One fault after another, on replicas under load."""
     luck = random.Random(faults)
-    with replicas(postgres, url, folder, count) as (running, proxies), Load(running) as load:
-
-        def kill_a_replica() -> None:
-            service = luck.choice(running)
-            service.kill()
-            load.wait(10)  # the others go on
-            service.start()
-
-        def restart_the_database() -> None:
-            postgres.stop()
-            postgres.start()
-
-        def kill_the_database() -> None:
-            postgres.kill()
-            postgres.start()
-
-        def cut_a_line() -> None:
-            proxy = luck.choice(proxies)
-            before = proxy.cuts
-            proxy.cut(luck.randint(0, 2000))
-            while proxy.cuts == before:
-                load.wait(1)
-
-        kinds: list[Callable[[], object]] = [kill_a_replica, restart_the_database, kill_the_database, cut_a_line]
-        kinds += [cut_a_line, cut_a_line, lambda: postgres.disconnect(url)]
-        for number in range(faults):
-            load.wait(luck.randint(10, 100))
-            kinds[number % len(kinds)]()
-        load.wait(200)
-        load.__exit__()
+    with replicas(postgres, url, folder, count) as (running, proxies):
+        with Load(running) as load:
+            some = Trouble(load, proxies, postgres, url, luck)
+            for number in range(faults):
+                load.wait(luck.randint(10, 100))
+                some.kinds[number % len(some.kinds)]()
+            load.wait(200)
         load.check(luck.choice(running))
     verify(url)
 
