@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,10 +24,14 @@ BANDITS: dict[str, dict[str, Any]] = {
     "home": {"arms": ["red", "green", "blue"], "policy": "BoltzmannGumbel(C=0.3)", "floor": 0.01},
     "shop": {"arms": ["old", "new"], "policy": "Boltzmann(temperature=0.25)"},
 }
+TIMED = {"timed": {"arms": ["a", "b"], "policy": "UCB(C=0.5)", "window_of_reward": 3600.0, "default": 0.0}}
+Bandits = Mapping[str, Mapping[str, Any]]
 
 
 class Service:
     """A `rightarm serve` on a port of its own choice, which can be killed and started again."""
+
+    program = Path(__file__).with_name("serving.py")
 
     def __init__(self, store: str, output: Path) -> None:
         self.store, self.output = store, output
@@ -38,7 +42,7 @@ class Service:
     def start(self, *worse: str, wait: bool = True) -> None:
         """Start it, in a worse world if options of `serving` say so, and wait until it says that it is ready."""
         options = ["serve", "--store", self.store, "--host", "127.0.0.1", "--port", "0"]
-        command = [sys.executable, str(Path(__file__).with_name("serving.py")), *worse, "--", *options]
+        command = [sys.executable, str(self.program), *worse, "--", *options]
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.address = "127.0.0.1", self._port()
         if wait:
@@ -102,8 +106,8 @@ class Service:
         with contextlib.closing(connection):
             return answer_to(connection, path, body, method)
 
-    def make_bandits(self) -> None:
-        for name, definition in BANDITS.items():
+    def make_bandits(self, bandits: Bandits = BANDITS) -> None:
+        for name, definition in bandits.items():
             status, body, _ = self.post(f"/bandits/{name}", definition, "PUT")
             assert status in (200, 201), body
 
@@ -137,9 +141,11 @@ class Acknowledged:
         assert sorted(story.decisions.keys() - ids.keys()) == [], "decisions made twice"
         for choice in self.choices.values():
             event = story.decisions[choice["decision"]]
-            assert (event["arm"], event["propensity"]) == (choice["arm"], choice["propensity"])
-            assert event["n"] == choice["version"] + 1
-        assert story.answers == self.rewards
+            assert (event["arm"], event["propensity"]) == (choice["arm"], choice["propensity"]), "another propensity"
+            assert event["n"] == choice["version"] + 1, "another version"
+        silent = {number: reward for number, reward in story.answers.items() if number not in self.rewards}
+        assert story.answers == silent | self.rewards, "lost rewards"
+        assert set(silent.values()) <= {story.settings["default"]} - {None}, "rewards of nobody"
 
 
 class Load:
@@ -148,9 +154,11 @@ class Load:
     Each request goes to any of the services; a key stays with a question, however often and wherever it is asked.
     """
 
-    def __init__(self, services: Sequence[Service], clients: int = 8, seed: int = 1) -> None:
-        self.services, self.seed = services, seed
-        self.known = {name: Acknowledged() for name in BANDITS}
+    def __init__(
+        self, services: Sequence[Service], bandits: Bandits = BANDITS, clients: int = 8, seed: int = 1
+    ) -> None:
+        self.services, self.bandits = services, bandits
+        self.known = {name: Acknowledged() for name in bandits}
         self.done = 0  # requests that were acknowledged
         self.failed: Counter[str] = Counter()
         self.error: BaseException | None = None
@@ -176,9 +184,17 @@ class Load:
 
     def wait(self, more: int) -> None:
         """Wait until so many more requests were acknowledged."""
+        until = self.done + more
+        self._wait(lambda: self.done >= until)
+
+    def wait_for_failures(self, kind: str, more: int) -> None:
+        """Wait until so many more requests have failed in this way."""
+        until = self.failed[kind] + more
+        self._wait(lambda: self.failed[kind] >= until)
+
+    def _wait(self, sign: Callable[[], bool]) -> None:
         with self._changed:
-            until = self.done + more
-            came = self._changed.wait_for(lambda: self.done >= until or self.error is not None, PATIENCE)
+            came = self._changed.wait_for(lambda: sign() or self.error is not None, PATIENCE)
         if self.error is not None:
             raise self.error
         assert came, f"{self.done} requests, then nothing for {PATIENCE:.0f} s; failures: {self.failed}"
@@ -186,13 +202,17 @@ class Load:
     def _run(self, number: int) -> None:
         try:
             Client(self, number).live()
-        except BaseException as error:
+        except BaseException as error:  # which `wait` raises in the thread of the test
             self.error = error
-            raise
+            self.count("error")
 
-    def count(self) -> None:
+    def count(self, failure: str | None = None) -> None:
+        """Count a request that was acknowledged, or one that failed."""
         with self._changed:
-            self.done += 1
+            if failure is None:
+                self.done += 1
+            else:
+                self.failed[failure] += 1
             self._changed.notify_all()
 
     @property
@@ -201,7 +221,7 @@ class Load:
 
     def check(self, service: Service) -> None:
         """Raise unless the store has just what was acknowledged, and the same keys get the same answers."""
-        luck = random.Random(self.seed)
+        luck = random.Random(1)
         for name, known in self.known.items():
             known.check(service.story(name))
             for key in luck.sample(sorted(known.choices), 50):
@@ -217,14 +237,14 @@ class Client:
 
     def __init__(self, load: Load, number: int) -> None:
         self.load, self.number = load, number
-        self._luck = random.Random(f"{load.seed} {number}")
+        self._luck = random.Random(number)
         self._open: dict[tuple[str, int], http.client.HTTPConnection] = {}
 
     def live(self) -> None:
         for count in itertools.count():
             if self.load.stopping:
                 return
-            name, key = self._luck.choice(list(BANDITS)), f"{self.number}-{count}"
+            name, key = self._luck.choice(list(self.load.bandits)), f"{self.number}-{count}"
             choice, _ = self._acknowledged(f"/bandits/{name}/ask", {"key": key})
             self.load.known[name].choices[key] = choice
             self.load.count()
@@ -236,7 +256,8 @@ class Client:
     def _tell(self, name: str, decision: int) -> None:
         told = {"decision": decision, "reward": self._luck.choice([0.0, 0.25, 1.0])}
         answer, tries = self._acknowledged(f"/bandits/{name}/tell", told)
-        assert answer["outcome"] == "learned" or (answer["outcome"] == "duplicate" and tries > 1), (answer, tries)
+        timed = "window_of_reward" in self.load.bandits[name]  # then it may come too late, and correct something
+        assert answer["outcome"] == "learned" or timed or (answer["outcome"] == "duplicate" and tries > 1), answer
         self.load.known[name].rewards[decision] = told["reward"]
         self.load.count()
         if self._luck.random() < 0.1:
@@ -251,14 +272,14 @@ class Client:
                 status, answer, headers = answer_to(self._connection(address), path, body)
             except (OSError, http.client.HTTPException) as error:
                 self._open.pop(address).close()
-                self.load.failed[type(error).__name__] += 1
+                self.load.count(type(error).__name__)
                 pause.wait(0.01)
                 continue
             if status == 200:
                 return answer, tries
             assert status == 503, (status, answer)
             assert int(headers["retry-after"]) > 0
-            self.load.failed["503"] += 1
+            self.load.count("503")
             pause.wait(0.05)
         raise AssertionError("unreachable")
 
@@ -276,13 +297,13 @@ class Client:
 
 
 @contextlib.contextmanager
-def services(stores: Sequence[str], folder: Path, *worse: str) -> Iterator[list[Service]]:
+def services(stores: Sequence[str], folder: Path, *worse: str, bandits: Bandits = BANDITS) -> Iterator[list[Service]]:
     """Running services, one for each store, with the bandits; killed at the end, if they still run."""
     made = [Service(store, folder / f"output {number}") for number, store in enumerate(stores)]
     try:
         for service in made:
             service.start(*worse)
-        made[0].make_bandits()
+        made[0].make_bandits(bandits)
         yield made
     finally:
         for service in made:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import resource
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
-from faults import Load, Service, services
+from faults import BANDITS, TIMED, Load, Service, services
 from proxy import Proxy
 
 import power
@@ -157,3 +158,80 @@ def test_replicas_agree_in_spite_of_faults(postgres: Postgres, postgres_url: str
 @pytest.mark.slow
 def test_four_replicas_agree_in_spite_of_70_faults(postgres: Postgres, postgres_url: str, tmp_path: Path) -> None:
     trouble(4, 70, postgres_url, postgres, tmp_path)
+
+
+def clock_jumps(store: str, folder: Path, times: int) -> None:
+    """Windows close too early or too late, and nothing else happens."""
+    bandits, luck = BANDITS | TIMED, random.Random(times)
+    with services([store], folder, "--jumps", "0", bandits=bandits) as [service]:
+        with Load([service], bandits) as load:
+            for number in range(times):
+                load.wait(luck.randint(100, 200))
+                service.kill()
+                service.start("--jumps", str(number + 1))
+            load.wait(200)
+        load.check(service)
+        assert [answer for answer in service.story("timed").answers.values() if answer is not None]
+    verify(store)
+
+
+def test_a_clock_that_jumps_disturbs_nothing(store_url: str, tmp_path: Path) -> None:
+    clock_jumps(store_url, tmp_path, 1)
+
+
+@pytest.mark.slow
+def test_a_clock_that_jumps_all_the_time_disturbs_nothing(store_url: str, tmp_path: Path) -> None:
+    clock_jumps(store_url, tmp_path, 10)
+
+
+@needs_shim
+def test_a_full_disk_is_a_503_and_the_service_goes_on_when_there_is_room(tmp_path: Path) -> None:
+    store, full = f"sqlite:///{tmp_path / 'store.db'}", tmp_path / "full"
+    with services([store], tmp_path, "--tape", str(tmp_path / "tape"), "--full", str(full)) as [service]:
+        with Load([service]) as load:
+            for _ in range(3):
+                load.wait(50)
+                full.touch()
+                load.wait_for_failures("503", 20)
+                assert service.get("/health")[0] == 200
+                full.unlink()
+                load.wait(50)
+        load.check(service)
+        assert load.failed.keys() == {"503"}
+        assert service.stop() == 0
+    verify(store)
+
+
+def test_a_file_that_cannot_grow_is_a_503(tmp_path: Path) -> None:
+    """A limit of the operating system: writes fail, some of them in the middle."""
+    store = f"sqlite:///{tmp_path / 'store.db'}"
+    with services([store], tmp_path) as [service]:
+        with Load([service]) as load:
+            for _ in range(3):
+                load.wait(50)
+                largest = max(path.stat().st_size for path in tmp_path.glob("store.db*"))
+                limit, most = resource.prlimit(service.pid, resource.RLIMIT_FSIZE)
+                resource.prlimit(service.pid, resource.RLIMIT_FSIZE, (largest + 10_000, most))
+                load.wait_for_failures("503", 20)
+                resource.prlimit(service.pid, resource.RLIMIT_FSIZE, (limit, most))
+                load.wait(50)
+        load.check(service)
+    verify(store)
+
+
+def test_a_lost_database_is_a_503_and_the_service_goes_on_when_it_is_back(
+    postgres: Postgres, postgres_url: str, tmp_path: Path
+) -> None:
+    with services([postgres_url], tmp_path) as [service]:
+        with Load([service]) as load:
+            for end in (postgres.stop, postgres.kill):
+                load.wait(50)
+                end()
+                load.wait_for_failures("503", 20)
+                assert service.get("/health")[0] == 200
+                postgres.start()
+                load.wait(50)
+        load.check(service)
+        assert load.failed.keys() == {"503"}
+        assert service.stop() == 0
+    verify(postgres_url)
