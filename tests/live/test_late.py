@@ -21,7 +21,8 @@ def bandit_with(clock: Clock, log: Path | None = None, **settings: object) -> "r
 
 
 def rewards(bandit: "ra.Bandit[str]") -> float:
-    return sum(row["mean"] * row["pulls"] for row in bandit.table() if row["pulls"])
+    total: float = sum(row["mean"] * row["pulls"] for row in bandit.table() if row["pulls"])
+    return total
 
 
 @pytest.mark.parametrize("learn", ["at once", "at close"])

@@ -1,0 +1,112 @@
+"""Connections to the two kinds of databases, each set up so that what was committed stays."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+
+from rightarm.store.errors import Unavailable
+
+SECONDS = 10  # after which a database is taken to be gone
+POSTGRES = (  # a transaction waits at most so long; one whose replica is gone does not hold its bandit for ever
+    f"-c statement_timeout={SECONDS}s -c lock_timeout={SECONDS}s -c idle_in_transaction_session_timeout={SECONDS}s"
+)
+
+
+class Database(NamedTuple):
+    """Two ways to a database: transactions that write, and those that only read."""
+
+    url: URL
+    writing: Engine
+    reading: Engine
+
+    @property
+    def file(self) -> Path | None:
+        """The file, if it is SQLite's."""
+        return Path(self.url.database) if is_sqlite(self.url) and self.url.database else None
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """A transaction that writes; whatever the database has against it is `Unavailable`."""
+        with answering(), self.writing.begin() as connection:
+            yield connection
+
+    @contextlib.contextmanager
+    def reads(self) -> Iterator[Connection]:
+        """A transaction that sees one moment of the database."""
+        with answering(), self.reading.connect() as connection:
+            if not is_sqlite(self.url):
+                connection = connection.execution_options(isolation_level="REPEATABLE READ")
+            yield connection
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.writing.dispose()
+        self.reading.dispose()
+
+
+@contextlib.contextmanager
+def answering() -> Iterator[None]:
+    """Errors of the database within are `Unavailable`."""
+    try:
+        yield
+    except DBAPIError as error:
+        raise Unavailable(f"the database does not answer: {str(error.orig).strip().splitlines()[0]}") from error
+    except SQLAlchemyError as error:
+        raise Unavailable(f"the database does not answer: {str(error).splitlines()[0]}") from error
+
+
+def is_sqlite(url: URL) -> bool:
+    """Whether a database is a file of SQLite."""
+    return url.get_backend_name() == "sqlite"
+
+
+def connect(text: str) -> Database:
+    """The database at an address such as ``sqlite:///home.db`` or ``postgresql://user:password@host/name``."""
+    try:
+        url = make_url(text)
+    except ArgumentError:
+        raise ValueError(f"store must be an address such as sqlite:///home.db, got {text!r}") from None
+    if is_sqlite(url):
+        if not url.database or url.database == ":memory:":
+            raise ValueError(f"store must name a file, as sqlite:///home.db does, got {text!r}")
+        url = url.set(drivername="sqlite+pysqlite")
+        return Database(url, _sqlite(url, "BEGIN IMMEDIATE"), _sqlite(url, "BEGIN"))
+    if url.get_backend_name() == "postgresql":
+        url = url.set(drivername="postgresql+psycopg")
+        engine = _postgres(url)
+        return Database(url, engine, engine)
+    raise ValueError(f"store must be sqlite:///... or postgresql://..., got {url.render_as_string()!r}")
+
+
+def _sqlite(url: URL, begin: str) -> Engine:
+    engine = create_engine(url, connect_args={"timeout": SECONDS, "check_same_thread": False}, pool_size=8)
+
+    @event.listens_for(engine, "connect")
+    def set_up(connection: Any, record: Any) -> None:
+        connection.isolation_level = None  # transactions begin where we say so
+        for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "cache_size=-65536"):
+            connection.execute(f"PRAGMA {pragma}")
+
+    @event.listens_for(engine, "begin")
+    def begin_so(connection: Connection) -> None:
+        connection.exec_driver_sql(begin)
+
+    return engine
+
+
+def _postgres(url: URL) -> Engine:
+    arguments = {
+        "connect_timeout": SECONDS,
+        "options": POSTGRES,
+        "keepalives_idle": SECONDS,
+        "tcp_user_timeout": 1000 * SECONDS,
+        "application_name": "rightarm",
+    }
+    return create_engine(url, connect_args=arguments, pool_size=8, pool_timeout=SECONDS, pool_recycle=3600)

@@ -1,0 +1,71 @@
+"""The versions of a store's tables, by Alembic: a new database gets the newest, an old one is brought there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from alembic.migration import MigrationContext
+from alembic.operations import Operations
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, inspect
+
+from rightarm.store.connections import Database, answering
+
+LOCK = 0x72616D  # PostgreSQL's advisory lock while tables are made: several replicas may start at once
+
+
+def _scripts() -> ScriptDirectory:
+    return ScriptDirectory(str(Path(__file__).parent))
+
+
+def version_of(connection: Connection) -> str | None:
+    """The version of a database's tables; None if it has none."""
+    return MigrationContext.configure(connection).get_current_revision()
+
+
+def newest() -> str:
+    """The version of tables that this rightarm works with."""
+    head = _scripts().get_current_head()
+    assert head is not None
+    return head
+
+
+def prepare(database: Database) -> None:
+    """Make the tables in an empty database, and refuse one that has others."""
+    with answering(), database.writing.begin() as connection:
+        _lock(connection)
+        found = version_of(connection)
+        if found is None:
+            tables = inspect(connection).get_table_names()
+            if tables:
+                raise ValueError(f"store must be empty or one of rightarm, got tables {', '.join(sorted(tables)[:5])}")
+            _upgrade(connection)
+        elif found != newest():
+            known = {script.revision for script in _scripts().walk_revisions()}
+            if found not in known:
+                raise ValueError(f"the store has tables of version {found}: a newer rightarm made it")
+            raise ValueError(f"the store has tables of version {found}, and {newest()} is needed: rightarm migrate")
+
+
+def migrate(database: Database) -> tuple[str | None, str]:
+    """Bring the tables of a database to the newest version; gives the versions before and after."""
+    with answering(), database.writing.begin() as connection:
+        _lock(connection)
+        before = version_of(connection)
+        _upgrade(connection)
+        return before, newest()
+
+
+def _lock(connection: Connection) -> None:
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({LOCK})")
+
+
+def _upgrade(connection: Connection) -> None:
+    scripts = _scripts()
+    context = MigrationContext.configure(
+        connection,
+        opts={"fn": lambda revision, _: scripts._upgrade_revs(newest(), revision), "transactional_ddl": True},
+    )
+    with Operations.context(context):
+        context.run_migrations()

@@ -1,0 +1,327 @@
+"""`Store`: the bandits of one database. Everything that changes them is a transaction here."""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+from sqlalchemy import Connection, Row, delete, func, select
+from sqlalchemy.dialects.postgresql import insert as insert_in_postgresql
+from sqlalchemy.dialects.sqlite import insert as insert_in_sqlite
+
+from rightarm.files import Held
+from rightarm.live.bandit import Bandit
+from rightarm.messages import Definition
+from rightarm.scores.policy import Policy
+from rightarm.store import migrations, schema
+from rightarm.store.connections import Database, connect
+from rightarm.store.digests import digest_of, first_digest
+from rightarm.store.errors import Conflict, NotFound, Refused
+from rightarm.store.journal import Pages
+from rightarm.store.live import Live, load, read_events
+from rightarm.store.rows import HOUR
+from rightarm.store.tokens import Tokens
+
+EVERY = 10_000  # events after which a snapshot is due, or a tenth of all if that is more
+KEPT = 2  # snapshots of a bandit
+INSERT: dict[str, Any] = {"sqlite": insert_in_sqlite, "postgresql": insert_in_postgresql}
+
+
+class Work(NamedTuple):
+    """Something to be done with a bandit, as a whole: a function of its `Live`."""
+
+    name: str
+    function: Callable[[Live], Any]
+    reads: bool = False
+    """Whether it changes nothing."""
+    make: Callable[[Pages, Callable[[], float]], Bandit[Any]] | None = None
+    """What makes the bandit if there is none, with its journal and the clock."""
+    definition: str = ""
+
+
+class _Spoiled(Exception):
+    """A piece of work failed after it had changed something: the transaction must not be committed."""
+
+
+class Store:
+    """The bandits of a database; `open_store` makes it.
+
+    `run` is for one thread at a time, everything else for any number of them. ``clock`` gives seconds since 1970.
+
+    >>> import tempfile, rightarm as ra
+    >>> from rightarm.messages import Ask, Definition, Tell
+    >>> from rightarm.store import open_store, verbs
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> store = open_store(f"sqlite:///{folder.name}/home.db")
+    >>> definition = Definition(arms=["red", "blue"], policy="UCB(C=0.5)", seed=1)
+    >>> store.do(store.create("home", definition, ra.UCB(C=0.5), by="me"))
+    True
+    >>> [choice] = store.do("home", lambda live: verbs.ask(live, Ask(unit="visitor 17")))
+    >>> choice.propensity, choice.version
+    (0.5, 2)
+    >>> [told] = store.do("home", lambda live: verbs.tell(live, [Tell(decision=choice.decision, reward=1.0)]))
+    >>> told.outcome
+    'learned'
+    >>> store.close()
+    >>> folder.cleanup()
+    """
+
+    def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
+        self.database, self.clock, self.tokens = database, clock, Tokens(database.writing)
+        self.folded = 0
+        """How many events of others were folded."""
+        self._lives: dict[str, Live] = {}
+        self._lock, self._held = threading.Lock(), Held()
+        self._now = 0.0
+
+    def hold(self) -> None:
+        """Be the only process that decides on a file of SQLite: several would wait for each other."""
+        file = self.database.file
+        if file is not None:
+            self._held.exclusive(file.with_name(file.name + ".lock"), "store", file)
+
+    def close(self) -> None:
+        """Write snapshots, and close all connections."""
+        with self._lock:
+            for live in self._lives.values():
+                if live.version > live.saved:
+                    self._snapshot(live)
+            self._lives.clear()
+            self.database.close()
+            self._held.close()
+
+    # Changes.
+
+    def do(self, work: Work | str, function: Callable[[Live], Any] | None = None) -> Any:
+        """Do one piece of work in a transaction of its own, and give its result or raise its error."""
+        if isinstance(work, str):
+            assert function is not None
+            work = Work(work, function)
+        [result] = self.run([work])
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    def create(self, name: str, definition: Definition, policy: Policy, by: str) -> Work:
+        """The work that makes a bandit: True if it is new, False if it was there just so."""
+        text = msgspec.json.encode(definition, order="sorted").decode()
+
+        def make(pages: Pages, clock: Callable[[], float]) -> Bandit[Any]:
+            left_out = ("arms", "policy", "estimator", "prior")
+            options = {
+                name: value for name, value in msgspec.structs.asdict(definition).items() if name not in left_out
+            }
+            prior = by_name(definition.prior, definition.arms)
+            pages.by = by
+            try:
+                return Bandit(definition.arms, policy, prior=prior, log=pages, clock=clock, **options)
+            finally:
+                pages.by = None
+
+        def check(live: Live) -> bool:
+            if live.committed and live.definition != text:
+                raise Conflict(f"{name} is there already, and was made of something else; PATCH changes it", "name")
+            return not live.committed
+
+        return Work(name, check, False, make, text)
+
+    def run(self, works: Sequence[Work]) -> list[Any]:
+        """Do all of it in one transaction, each piece wholly or not at all; gives results, or errors in their place.
+
+        What was done is in the database when this returns. If that cannot be had, `Unavailable` is raised.
+        """
+        with self._lock:
+            try:
+                return self._run(works)
+            except _Spoiled as error:
+                if len(works) == 1:
+                    return [error.__cause__]
+            return [result for work in works for result in self._run_alone(work)]
+
+    def _run_alone(self, work: Work) -> list[Any]:
+        try:
+            return self._run([work])
+        except _Spoiled as error:
+            return [error.__cause__]
+
+    def _run(self, works: Sequence[Work]) -> list[Any]:
+        names = sorted({work.name for work in works})  # all take rows in the same order, so that nobody waits in a ring
+        reads = {name: all(work.reads for work in works if work.name == name) for name in names}
+        self._now = self.clock()
+        lives = dict[str, Live | None]()
+        try:
+            with self.database.transaction() as connection:
+                for name in names:
+                    lives[name] = self._take(connection, name, reads[name])
+                results = [self._result(work, lives, connection) for work in works]
+                for live in lives.values():
+                    if live is not None:
+                        live.write(connection)
+        except BaseException:  # what is in memory may be ahead of the database, or not: it is folded again
+            for name in names:
+                self._lives.pop(name, None)
+            raise
+        for name, live in lives.items():
+            if live is not None:
+                live.connection = None
+                live.done()
+                self._lives[name] = live
+                if live.version - live.saved >= max(EVERY, live.saved // 10):
+                    self._snapshot(live)
+        return results
+
+    def _take(self, connection: Connection, name: str, reads: bool) -> Live | None:
+        """A bandit with all its events so far; nobody else changes it before the transaction ends."""
+        wanted = select(schema.bandits).where(schema.bandits.c.name == name)
+        row = connection.execute(wanted if reads else wanted.with_for_update()).first()
+        if row is None:
+            return None
+        live = self._lives.get(name)
+        if live is None or live.id != row.id:
+            live = load(row, connection, lambda: self._now)
+        else:
+            self.folded += live.follow(row, connection)
+        live.connection = connection
+        if not reads and live.actions.state.settings.window_of_reward is not None and live.status != "archived":
+            live.actions.close_windows(self._now)
+        return live
+
+    def _result(self, work: Work, lives: dict[str, Live | None], connection: Connection) -> Any:
+        """What a piece of work gives, or the error that it raises."""
+        live = lives[work.name]
+        try:
+            if live is None and work.make is not None:
+                live = lives[work.name] = self._made(work, connection)
+            if live is None:
+                raise NotFound(f"there is no bandit {work.name}", "name")
+        except (Refused, TypeError, ValueError) as error:
+            return error
+        before = live.version
+        try:
+            return work.function(live)
+        except (Refused, TypeError, ValueError) as error:
+            if live.version != before:
+                raise _Spoiled from error
+            return error
+        except Exception as error:  # a defect of ours must not touch the work of others
+            raise _Spoiled from error
+
+    def _made(self, work: Work, connection: Connection) -> Live:
+        """A new bandit; or, if another replica has just made it, that one."""
+        assert work.make is not None
+        identity, created = uuid.uuid4().hex, self._now
+        begin = first_digest(work.name, identity, work.definition, created)
+        pages = Pages(work.name, identity, begin, lambda n: iter(()))
+        bandit = work.make(pages, lambda: self._now)
+        row = {
+            "name": work.name,
+            "identity": identity,
+            "definition": work.definition,
+            "created": created,
+            "status": "running",
+            "last": 0,
+            "digest": begin,
+        }
+        insert_into = INSERT[connection.dialect.name]
+        connection.execute(insert_into(schema.bandits).values(row).on_conflict_do_nothing())
+        found = connection.execute(
+            select(schema.bandits).where(schema.bandits.c.name == work.name).with_for_update()
+        ).one()
+        if found.identity != identity:
+            return load(found, connection, lambda: self._now)
+        live = Live(found, pages, bandit, 0)
+        live.committed = 0
+        live.connection = connection
+        return live
+
+    def _snapshot(self, live: Live) -> None:
+        """Write the fold so far, so that the next start is quick."""
+        state = live.snapshot()
+        row = {"bandit": live.id, "n": live.version, "state": state, "digest": digest_of(str(live.version), state)}
+        table = schema.snapshots
+        with self.database.transaction() as connection:
+            connection.execute(INSERT[connection.dialect.name](table).values(row).on_conflict_do_nothing())
+            last = select(table.c.n).where(table.c.bandit == live.id).order_by(table.c.n.desc()).limit(KEPT)
+            connection.execute(delete(table).where(table.c.bandit == live.id, table.c.n.not_in(last)))
+        live.saved = live.version
+
+    # What can be read at any time.
+
+    def bandits(self) -> list[str]:
+        """The names of all bandits."""
+        with self.database.reads() as connection:
+            return list(connection.execute(select(schema.bandits.c.name).order_by(schema.bandits.c.name)).scalars())
+
+    def events(self, name: str, after: int = 0, limit: int | None = None) -> Iterator[bytes]:
+        """The events of a bandit after a number, each a line of JSON as logs have them."""
+        with self.database.reads() as connection:
+            row = self._row(connection, name)
+            for stored in read_events(connection, row.id, after, limit):
+                yield stored.line.encode() + b"\n"
+
+    def history(self, name: str, hours: int | None = None) -> list[dict[str, Any]]:
+        """Decisions and rewards by hour and arm, of all hours or the last so many; ``hour`` is when it begins."""
+        table = schema.counts.c
+        with self.database.reads() as connection:
+            row = self._row(connection, name)
+            since = 0 if hours is None else int(self.clock() // HOUR) - hours + 1
+            rows = connection.execute(
+                select(table.hour, table.arm, table.decisions, table.rewards, table.total)
+                .where(table.bandit == row.id, table.hour >= since)
+                .order_by(table.hour, table.arm)
+            ).fetchall()
+        names = self.do(Work(name, lambda live: list(live.actions.state.names), reads=True)) if rows else []
+        return [{**found._asdict(), "hour": found.hour * HOUR, "arm": names[found.arm]} for found in rows]
+
+    def decision(self, name: str, number: int) -> dict[str, Any] | None:
+        """A decision with the event that has answered it, if one has."""
+        table = schema.decisions.c
+        with self.database.reads() as connection:
+            row = self._row(connection, name)
+            found = connection.execute(
+                select(table.n, table.answer).where(table.bandit == row.id, table.id == number)
+            ).first()
+            if found is None:
+                return None
+            places = [found.n] if found.answer is None else [found.n, found.answer]
+            events = [msgspec.json.decode(next(read_events(connection, row.id, n - 1, 1)).line) for n in places]
+        return {"decision": events[0], "answer": events[1] if len(events) > 1 else None}
+
+    def totals(self, name: str) -> tuple[int, int]:
+        """How many decisions were made, and how many rewards were learned."""
+        table = schema.counts.c
+        with self.database.reads() as connection:
+            row = self._row(connection, name)
+            found = connection.execute(
+                select(func.sum(table.decisions), func.sum(table.rewards)).where(table.bandit == row.id)
+            ).one()
+        return int(found[0] or 0), int(found[1] or 0)
+
+    def _row(self, connection: Connection, name: str) -> Row[Any]:
+        row = connection.execute(select(schema.bandits).where(schema.bandits.c.name == name)).first()
+        if row is None:
+            raise NotFound(f"there is no bandit {name}", "name")
+        return row
+
+
+def by_name(prior: dict[str, list[float]] | None, arms: Sequence[Any]) -> dict[Any, list[float]] | None:
+    """Priors by arm: the keys of JSON are texts, also where arms are numbers."""
+    if prior is None:
+        return None
+    names = {str(arm): arm for arm in arms}
+    return {names.get(name, name): value for name, value in prior.items()}
+
+
+def open_store(url: str, *, clock: Callable[[], float] = time.time) -> Store:
+    """The store at an address such as ``sqlite:///home.db`` or ``postgresql://user@host/name``; made if it is empty."""
+    database = connect(url)
+    try:
+        migrations.prepare(database)
+    except BaseException:
+        database.close()
+        raise
+    return Store(database, clock)
