@@ -185,6 +185,8 @@ class Story:
                 self._correct(event["id"], event["reward"])
             case "observation":
                 self.rewards.setdefault(event["arm"], []).append(event["reward"])
+            case "status":  # paused, say
+                pass
             case "late":  # it came after its time, and is not learned
                 if event["id"] not in self.answers:
                     raise Wrong(f"the reward of decision {event['id']} is late before its time is over")

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -37,34 +37,31 @@ class Service:
         self.store, self.output = store, output
         self.ready = threading.Event()
         self.address = "127.0.0.1", 0
-        self._process: subprocess.Popen[str] | None = None
+        self._process: subprocess.Popen[bytes] | None = None
 
     def start(self, *worse: str, wait: bool = True) -> None:
         """Start it, in a worse world if options of `serving` say so, and wait until it says that it is ready."""
         options = ["serve", "--store", self.store, "--host", "127.0.0.1", "--port", "0"]
         command = [sys.executable, str(self.program), *worse, "--", *options]
-        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        self.address = "127.0.0.1", self._port()
+        with self.output.open("ab") as file:
+            before = file.tell()
+            self._process = subprocess.Popen(command, stdout=file, stderr=file)
+        self.address = "127.0.0.1", self._port(before)
         if wait:
             self.wait()
 
-    def _port(self) -> int:
-        """The port, which it prints; what it prints then goes to a file."""
+    def _port(self, before: int) -> int:
+        """The port, which it prints."""
         assert self._process is not None
-        assert self._process.stdout is not None
-        lines = self._process.stdout
-        for line in lines:
-            self._write([line])
-            found = re.search(r"http://127\.0\.0\.1:(\d+)", line)
+        pause = threading.Event()
+        while True:
+            ended = self._process.poll() is not None
+            output = self.output.read_bytes()[before:]
+            found = re.search(rb"http://127\.0\.0\.1:(\d+)\b.*\n", output)
             if found:
-                threading.Thread(target=self._write, args=(lines,), daemon=True).start()
                 return int(found[1])
-        raise AssertionError(f"the service ended: {self.output.read_text()}")
-
-    def _write(self, lines: Iterable[str]) -> None:
-        for line in lines:
-            with self.output.open("a") as file:
-                file.write(line)
+            assert not ended, f"the service ended: {output.decode()}"
+            pause.wait(0.01)
 
     def wait(self) -> None:
         """Wait until it is ready."""
@@ -201,7 +198,8 @@ class Load:
 
     def _run(self, number: int) -> None:
         try:
-            Client(self, number).live()
+            with contextlib.closing(Client(self, number)) as client:
+                client.live()
         except BaseException as error:  # which `wait` raises in the thread of the test
             self.error = error
             self.count("error")
@@ -224,9 +222,9 @@ class Load:
         luck = random.Random(1)
         for name, known in self.known.items():
             known.check(service.story(name))
-            for key in luck.sample(sorted(known.choices), 50):
+            for key in luck.sample(sorted(known.choices), 40):
                 assert service.post(f"/bandits/{name}/ask", {"key": key})[:2] == (200, known.choices[key])
-            for decision in luck.sample(sorted(known.rewards), 50):
+            for decision in luck.sample(sorted(known.rewards), 20):
                 told = {"decision": decision, "reward": known.rewards[decision]}
                 assert service.post(f"/bandits/{name}/tell", told)[1]["outcome"] == "duplicate"
             known.check(service.story(name))
@@ -252,6 +250,10 @@ class Client:
                 assert self._acknowledged(f"/bandits/{name}/ask", {"key": key})[0] == choice
             if self._luck.random() < 0.9:
                 self._tell(name, choice["decision"])
+
+    def close(self) -> None:
+        for connection in self._open.values():
+            connection.close()
 
     def _tell(self, name: str, decision: int) -> None:
         told = {"decision": decision, "reward": self._luck.choice([0.0, 0.25, 1.0])}
