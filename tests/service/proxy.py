@@ -49,6 +49,7 @@ class Proxy:
                 server.connect(self._target)
             except OSError:  # the database is down
                 client.close()
+                server.close()
                 continue
             with self._lock:
                 self._open |= {client, server}
