@@ -1,4 +1,4 @@
-"""Contract checks for policies, problems and estimators, one's own too: in a test, they raise if something is broken.
+"""Contract checks for policies, problems, estimators and stores, also one's own: in a test, they raise what is broken.
 
 >>> import rightarm as ra
 >>> check_policy(ra.BoltzmannGumbel(C=0.5))
@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from rightarm.estimators import Estimator
 from rightarm.estimators.compiled import MEAN, PULLS
+from rightarm.extras import needed_for
 from rightarm.live.arms import Arms
 from rightarm.live.bandit import Bandit
 from rightarm.policies import UCB, Policy, policy
@@ -383,6 +384,21 @@ def _compiled_means(problem: Problem) -> F64:
 def in_turn(pulls):  # type: ignore[no-untyped-def]
     """Pull the arm that was pulled least."""
     return -pulls
+
+
+def check_store(url: str) -> None:
+    """Check that a database, which must be empty, keeps what a store promises.
+
+    Two replicas decide on it as one bandit in memory does; events are numbered without gaps; keys, rewards, units and
+    windows count once; what fails leaves nothing; and everything in it follows from its events.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     check_store(f"sqlite:///{folder}/store.db")
+    """
+    with needed_for("check_store()", "service"):
+        from rightarm.store.contract import check
+    check(url)
 
 
 def _require(condition: bool, message: str) -> None:

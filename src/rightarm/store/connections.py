@@ -67,8 +67,11 @@ def is_sqlite(url: URL) -> bool:
     return url.get_backend_name() == "sqlite"
 
 
-def connect(text: str) -> Database:
-    """The database at an address such as ``sqlite:///home.db`` or ``postgresql://user:password@host/name``."""
+def connect(text: str, *, must_exist: bool = False) -> Database:
+    """The database at an address such as ``sqlite:///home.db`` or ``postgresql://user:password@host/name``.
+
+    SQLite makes a file that is not there, unless it ``must_exist``.
+    """
     try:
         url = make_url(text)
     except ArgumentError:
@@ -76,6 +79,8 @@ def connect(text: str) -> Database:
     if is_sqlite(url):
         if not url.database or url.database == ":memory:":
             raise ValueError(f"store must name a file, as sqlite:///home.db does, got {text!r}")
+        if must_exist and not Path(url.database).exists():
+            raise ValueError(f"store must be there already, got {text!r}")
         url = url.set(drivername="sqlite+pysqlite")
         return Database(url, _sqlite(url, "BEGIN IMMEDIATE"), _sqlite(url, "BEGIN"))
     if url.get_backend_name() == "postgresql":

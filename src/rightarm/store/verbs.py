@@ -41,7 +41,6 @@ def _ask(live: Live, request: Ask) -> list[Choice]:
     if features is not None:
         names = {str(name): name for name in state.names}
         features = {names.get(name, name): value for name, value in features.items()}
-    state.version = live.version  # here a decision's version is the number of the event before it
     options: dict[str, Any] = {
         "size": request.size,
         "context": request.context,
@@ -51,14 +50,22 @@ def _ask(live: Live, request: Ask) -> list[Choice]:
         "unit": request.unit,
         "meta": request.meta,
     }
+    state.version = live.version  # here a decision's version is the number of the event before it
     made: Any = bandit.ask(**options)
     if not isinstance(made, list):
-        return [_choice(made, made.version)]
+        return [_choice(made)]
     first = live.version - len(made)
-    return [_choice(one, first + place) for place, one in enumerate(made)]
+    return [_choice(_numbered(live, one, first + place)) for place, one in enumerate(made)]
 
 
-def _choice(made: Decision[str | int], version: int) -> Choice:
+def _numbered(live: Live, made: Decision[Any], version: int) -> Decision[Any]:
+    """One of several decisions that were drawn together, with the number of the event before it as its version."""
+    pending, numbered = live.actions.state.ledger.pending, made._replace(version=version)
+    pending[made.id] = pending[made.id]._replace(decision=numbered)
+    return numbered
+
+
+def _choice(made: Decision[Any]) -> Choice:
     return Choice(
         decision=made.id,
         arm=made.arm,
@@ -66,7 +73,7 @@ def _choice(made: Decision[str | int], version: int) -> Choice:
         exact=made.exact,
         error=made.error,
         round=made.round,
-        version=version,
+        version=made.version,
         group=made.group,
     )
 

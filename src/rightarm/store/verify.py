@@ -1,0 +1,182 @@
+"""`verify`: folds every event of a store again, and compares all that the store has with what follows from them."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, Row, inspect, select
+from sqlalchemy.exc import SQLAlchemyError
+
+from rightarm.live import state as saved
+from rightarm.live.fold import State
+from rightarm.logs.events import Event, checked
+from rightarm.logs.order import EventOrder
+from rightarm.store import schema
+from rightarm.store.connections import Database, is_sqlite
+from rightarm.store.digests import digest_of, first_digest
+from rightarm.store.errors import Damaged
+from rightarm.store.journal import Pages
+from rightarm.store.live import read_events
+from rightarm.store.rows import Rows
+
+TOLERANCE = 1e-9  # relative, of propensities and sums
+MOST = 20  # findings of a bandit that are told one by one
+
+
+class Finding(NamedTuple):
+    """Something that is not as it should be."""
+
+    bandit: str
+    text: str
+
+
+class Verified(NamedTuple):
+    """What was looked at, and what was found."""
+
+    bandits: int
+    events: int
+    decisions: int
+    findings: list[Finding]
+
+
+def verify(database: Database) -> Verified:
+    """Fold all events of all bandits again: numbers, digests, every decision, and the tables that follow from them."""
+    findings, events, decisions = list[Finding](), 0, 0
+    with database.reads() as connection:
+        findings += [Finding("", text) for text in _file(database, connection)]
+        rows = connection.execute(select(schema.bandits).order_by(schema.bandits.c.id)).fetchall()
+        for row in rows:
+            try:
+                bandit = _Bandit(row, connection)
+                findings += [Finding(row.name, text) for text in bandit.findings()]
+                events, decisions = events + bandit.pages.events, decisions + bandit.decisions
+            except SQLAlchemyError as error:
+                findings.append(Finding(row.name, f"cannot be read: {error}".splitlines()[0]))
+        known = {row.id for row in rows}
+        findings += [Finding("", text) for text in _orphans(connection, known)]
+    return Verified(len(rows), events, decisions, findings)
+
+
+def _file(database: Database, connection: Connection) -> Iterator[str]:
+    """What SQLite itself finds wrong with its file, and tables that are not ours."""
+    if is_sqlite(database.url):
+        for (text,) in connection.exec_driver_sql("PRAGMA integrity_check(20)"):
+            if text != "ok":
+                yield text
+    missing = set(schema.metadata.tables) - set(inspect(connection).get_table_names())
+    if missing:
+        yield f"tables are missing: {', '.join(sorted(missing))}"
+
+
+def _orphans(connection: Connection, known: set[int]) -> Iterator[str]:
+    for table in (schema.events, schema.decisions, schema.keys, schema.counts, schema.snapshots):
+        found = set(connection.execute(select(table.c.bandit).distinct()).scalars())
+        if found - known:
+            yield f"{table.name} has rows of bandits that are not there: {sorted(found - known)}"
+
+
+class _Bandit:
+    """One bandit, folded again."""
+
+    def __init__(self, row: Row[Any], connection: Connection) -> None:
+        self.row, self.connection = row, connection
+        begin = first_digest(row.name, row.identity, row.definition, row.created)
+        self.pages = Pages(row.name, row.identity, begin, lambda n: read_events(connection, row.id, n, 1))
+        self.rows, self.order, self.decisions, self.status = Rows(), EventOrder(), 0, "running"
+        table = schema.snapshots.c
+        kept = connection.execute(select(table.n, table.state, table.digest).where(table.bandit == row.id)).fetchall()
+        self.snapshots = {one.n: one for one in kept}
+
+    def findings(self) -> Iterator[str]:
+        """What is wrong, the first things one by one."""
+        for place, text in enumerate(self._all()):
+            if place == MOST:
+                yield "and more"
+                return
+            yield text
+
+    def _all(self) -> Iterator[str]:
+        try:
+            state = saved.from_log(self.pages, None, {}).state
+            for event in self.pages.follow(read_events(self.connection, self.row.id, 0)):
+                yield from self._event(state, event)
+        except (Damaged, KeyError, TypeError, ValueError) as error:
+            yield f"event {self.pages.events}: {error}"
+            return
+        if (self.row.last, bytes(self.row.digest)) != (self.pages.events, self.pages.digest):
+            yield f"the last event must be {self.row.last}, got {self.pages.events} or another one of that number"
+        if self.row.status != self.status:
+            yield f"status must be {self.status!r}, got {self.row.status!r}"
+        yield from self._tables()
+        yield from (f"there is a snapshot of event {n}, which is not there" for n in self.snapshots)
+
+    def _event(self, state: State, event: Event) -> Iterator[str]:
+        n, plain = self.pages.events, event
+        event = checked(plain)
+        if plain.get("n") != n:
+            yield f"event {n} says that it is {plain.get('n')}"
+        self.order.check([event])
+        self.order.take(event, n)
+        if event["event"] == "decision":
+            self.decisions += 1
+            yield from self._decision(state, event, n)
+        elif event["event"] == "status":
+            self.status = event["status"]
+        self.rows.add(state, event, n)
+        state.apply(event, saved.policy_from)
+        snapshot = self.snapshots.pop(n, None)
+        if snapshot is not None:
+            yield from self._snapshot(state, snapshot)
+
+    def _decision(self, state: State, event: Event, n: int) -> Iterator[str]:
+        """What differs between a decision and the one that follows from the events before it."""
+        among = state.chosen(event["among"]) if "among" in event else None
+        made = state.draw(among, event["time"], event.get("unit"), state.seen_before(event)).decision
+        if not math.isclose(made.propensity, event["propensity"], rel_tol=TOLERANCE) and made.arm == event["arm"]:
+            yield f"event {n}: the propensity must be {made.propensity!r}, got {event['propensity']!r}"
+        expected = {"id": made.id, "arm": made.arm, "round": made.round, "version": n - 1, "group": made.group}
+        for name, value in expected.items():
+            if event.get(name) != value:
+                yield f"event {n}: {name} must be {value!r}, got {event.get(name)!r}"
+
+    def _snapshot(self, state: State, row: Any) -> Iterator[str]:
+        if digest_of(str(row.n), row.state) != bytes(row.digest):
+            yield f"the snapshot of event {row.n} is not as it was written"
+            return
+        plain, folded = json.loads(row.state), json.loads(saved.to_json(state, self.pages))
+        for one in (plain, folded):
+            del one["state"]  # a number of changes by which nothing is decided
+        if plain != folded:
+            wrong = [name for name in folded if plain.get(name) != folded[name]]
+            yield f"the snapshot of event {row.n} is not the fold of the events: {', '.join(wrong)}"
+
+    def _tables(self) -> Iterator[str]:
+        """What differs between the tables and what follows from the events."""
+        bandit, table = self.row.id, schema.decisions
+        expected = {row["id"]: row for row in self.rows.decision_rows(bandit)}
+        found = self.connection.execute(select(table).where(table.c.bandit == bandit))
+        yield from _compared("decision", expected, {row.id: row._asdict() for row in found})
+        counted = {(row["hour"], row["arm"]): row for row in self.rows.count_rows(bandit)}
+        rows = self.connection.execute(select(schema.counts).where(schema.counts.c.bandit == bandit))
+        yield from _compared("count of hour and arm", counted, {(row.hour, row.arm): row._asdict() for row in rows})
+        for row in self.connection.execute(select(schema.keys).where(schema.keys.c.bandit == bandit)):
+            if digest_of(row.kind, row.key, bytes(row.request), row.answer) != bytes(row.digest):
+                yield f"the answer to the key {row.key!r} is not as it was written"
+
+
+def _compared(what: str, expected: dict[Any, dict[str, Any]], found: dict[Any, dict[str, Any]]) -> Iterator[str]:
+    for key in expected.keys() | found.keys():
+        one, other = expected.get(key), found.get(key)
+        if one is None or other is None:
+            yield f"{what} {key} must {'not be there' if one is None else 'be there'}"
+        elif not all(_same(one[name], other[name]) for name in one):
+            yield f"{what} {key} must be {one}, got {other}"
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
+    return bool(one == other)
