@@ -175,3 +175,161 @@ class Problem(Answer):
     detail: str
     field: str | None = None
     """The part of the request that is wrong, if it is one."""
+
+
+class Ratio(Message):
+    """Which decisions the check of the ratio of arms is about."""
+
+    confidence: Annotated[float, Meta(gt=0, lt=1)] = 0.99
+
+
+class Question(Message):
+    """In which context, and among which arms, the probabilities are wanted."""
+
+    context: Context | None = None
+    arm_features: dict[str, Context] | None = None
+    among: Arms | None = None
+
+
+class Chance(Answer):
+    """The probability of an arm in the next decision."""
+
+    arm: Arm
+    probability: float
+
+
+class Probabilities(Answer):
+    """The probability of every arm in the next decision."""
+
+    probabilities: list[Chance]
+    version: int
+
+
+class Names(Answer):
+    """The bandits that there are."""
+
+    bandits: list[str]
+
+
+class ArmSummary(Answer):
+    """What is known of an arm; `rightarm.Bandit.table` says what each number is."""
+
+    arm: Arm
+    pulls: float
+    estimate: float | None
+    mean: float | None
+    low: float | None
+    high: float | None
+    kind: str | None
+    share: float
+    probability: float | None
+    pending: int
+    retired: bool
+
+
+class Summary(Answer):
+    """What is known of all arms, with intervals that hold at any time."""
+
+    policy: str
+    version: int
+    arms: list[ArmSummary]
+
+
+class Pair(Message):
+    """Two arms to be compared."""
+
+    arm: Annotated[str, Meta(min_length=1, max_length=200)]
+    other: Annotated[str, Meta(min_length=1, max_length=200)]
+    confidence: Annotated[float, Meta(gt=0, lt=1)] = 0.95
+
+
+class Difference(Answer):
+    """By how much the mean of an arm is above that of another: an interval that holds at any time."""
+
+    arm: Arm
+    other: Arm
+    estimate: float | None
+    low: float | None
+    """None where nothing can be said."""
+    high: float | None
+    confidence: float
+    kind: str
+    better: bool | None
+    text: str
+    """All of it in words."""
+
+
+class Stopping(Message):
+    """How sure one wants to be of the best arm, and what choosing another one may cost."""
+
+    confidence: Annotated[float, Meta(gt=0, lt=1)] = 0.95
+    tolerance: Annotated[float, Meta(ge=0)] = 0.0
+
+
+class Best(Answer):
+    """Which arms can still be the best, and what choosing one for good can cost."""
+
+    leader: Arm
+    candidates: list[Arm]
+    cost: float | None
+    """A bound, per decision; None where there is none yet."""
+    stop: bool
+    tolerance: float
+    confidence: float
+    kind: str
+    text: str
+
+
+class Hours(Message):
+    """Of how many hours, up to now, the history is wanted; of all unless given."""
+
+    hours: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
+
+
+class Hour(Answer):
+    """What happened in an hour with an arm."""
+
+    hour: float
+    """When it began, in seconds since 1970."""
+    arm: Arm
+    decisions: int
+    rewards: int
+    total: float
+    """The sum of the rewards."""
+
+
+class History(Answer):
+    """How decisions were shared among arms, hour by hour."""
+
+    hours: list[Hour]
+
+
+class SampleRatio(Answer):
+    """Whether arms came as often as their propensities say."""
+
+    rows: int
+    e_value: float
+    p_value: float
+    confidence: float
+    alarm: bool
+    row: int | None
+    """The decision at which the alarm came, counted from 1."""
+    arms: list[Arm]
+    findings: list[str]
+
+
+class After(Message):
+    """Which events are wanted: those with greater numbers, and at most so many."""
+
+    after: Annotated[int, Meta(ge=0, le=LARGEST_ID)] = 0
+    limit: Annotated[int, Meta(ge=1, le=LARGEST_ID)] | None = None
+
+
+class Health(Answer):
+    """How the server is."""
+
+    status: str
+    waiting: int = 0
+    """Requests that wait to be written."""
+    error: str | None = None
+    """What the last commit failed of, if it did."""

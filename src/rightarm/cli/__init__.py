@@ -11,7 +11,7 @@ except ImportError:
     sys.exit("the command line needs more packages: pip install 'rightarm[lab]'")
 
 import rightarm
-from rightarm.cli import experiments, logs, policies, reproduce, stores, tokens
+from rightarm.cli import experiments, logs, policies, reproduce, serve, stores, tokens
 from rightarm.cli.options import Program
 
 app = typer.Typer(
@@ -23,7 +23,7 @@ app = typer.Typer(
 )
 app.add_typer(reproduce.app, name="reproduce")
 app.add_typer(tokens.app, name="tokens")
-for group in (policies, experiments, logs, stores):
+for group in (policies, experiments, logs, serve, stores):
     app.add_typer(group.app)
 
 

@@ -111,7 +111,8 @@ class Linear(Estimator):
             own = list(range(size)) if private else []
         else:
             own = sorted(column for name in private for column in self.features.columns_of(name))
-        shared = [column for column in range(size) if column not in own]
+        private_columns = set(own)
+        shared = [column for column in range(size) if column not in private_columns]
         first = [INTERCEPT] if self.intercept else []
         ones_private = bool(own) or private is True
         own, shared = (first + own, shared) if ones_private else (own, first + shared)

@@ -433,6 +433,31 @@ class Bandit(Generic[A]):
             self._actions.answer([(one, value if one.so_far is None else one.so_far) for one in late])
             return len(late)
 
+    def waiting_since(self, decision: Decision[A] | int) -> float | None:
+        """When a decision that waits for its reward was made, in seconds since 1970; None if it does not wait."""
+        with self._lock:
+            waiting = self._ready().ledger.pending.get(decision.id if isinstance(decision, Decision) else decision)
+            return None if waiting is None else waiting.time
+
+    def close_windows(self) -> float | None:
+        """Learn the decisions whose window of reward has closed; says when the next one can close, if they ever do.
+
+        Every `ask` and `tell` does this first: it is for bandits that nobody asks for a while.
+
+        >>> import rightarm as ra
+        >>> bandit = ra.Bandit(["a"], window_of_reward=60, default=0.0, clock=lambda: 1000.0)
+        >>> bandit.close_windows()
+        1060.0
+        """
+        with self._lock:
+            state, now = self._ready(), self._actions.now()
+            seconds = state.settings.seconds
+            if seconds is None:
+                return None
+            self._actions.close_windows(now)
+            first = next(iter(state.ledger.pending.values()), None)
+            return seconds + (now if first is None else first.time)
+
     # Arms.
 
     def add_arm(self, arm: A, *, prior: Any = None) -> None:

@@ -31,7 +31,7 @@ def table(state: State) -> list[dict[str, Any]]:
         law = state.law()
         now = dict(zip(law.members.tolist(), law.chance.tolist(), strict=True))
     shown = known.shown()
-    pulls, estimates, total = shown[0].tolist(), state.unscaled(shown[1]).tolist(), shown[0].sum()
+    pulls, estimates, total = shown[0].tolist(), state.unscaled(shown[1]).tolist(), shown[0].sum().item()
     found, (counts, means, _) = answers.means(state), state.lifetime()
     lows, highs = ([None if math.isnan(end) else end for end in ends.tolist()] for ends in (found.lows, found.highs))
     return [

@@ -14,7 +14,8 @@ import numpy as np
 import rightarm.noise
 import rightarm.policies
 import rightarm.problems
-from rightarm.estimators import NAMED, Linear
+from rightarm.contexts import Features
+from rightarm.estimators import NAMED, Estimator, Linear, Logistic
 from rightarm.formula import Family, check_number
 from rightarm.lab.experiment.modules import find, is_address
 from rightarm.problems import Classification, Context, LinearProblem, Problem, ProblemFamily
@@ -34,6 +35,7 @@ UNDERSTOOD: tuple[type, ...] = (
     ast.Constant,
     ast.List,
     ast.Tuple,
+    ast.Dict,
     ast.Call,
     ast.keyword,
     ast.Attribute,
@@ -94,6 +96,11 @@ def estimators() -> dict[str, Any]:
     return {kind.__name__: kind for kind in (*NAMED.values(), Linear)} | {name: name for name in NAMED}
 
 
+def contextual() -> dict[str, Any]:
+    """The estimators, those for live decisions only among them, and what describes features."""
+    return {**estimators(), "Logistic": Logistic, "Features": Features}
+
+
 def contexts() -> dict[str, Any]:
     """The laws of contexts, by name."""
     return {name: each for name, each in vars(rightarm.problems).items() if getattr(each, "kind", None) is Context}
@@ -110,15 +117,28 @@ def problem_kinds() -> dict[str, Any]:
 # Policies and problems.
 
 
-def read_policy(text: str) -> Policy:
-    """The policy that ``text`` describes.
+def read_policy(text: str, find: Callable[[str], Any] = find) -> Policy:
+    """The policy that ``text`` describes; ``find`` finds what it calls `module:name`.
 
     >>> read_policy("EpsilonGreedy(decreasing(d=0.1))")
     EpsilonGreedy(epsilon=decreasing(d=0.1, c=5.0))
     """
     call, own = own_call(text, find)
-    known = {**families(PolicyFamily), **families(Family), **laws(), **estimators(), **own}
+    known = {**families(PolicyFamily), **families(Family), **laws(), **contextual(), **own}
     return as_policy(text, Expression(call, "policy", known, list(families(PolicyFamily))).value())
+
+
+def read_estimator(text: str) -> Estimator:
+    """The estimator that ``text`` describes.
+
+    >>> read_estimator("Linear(Features(categories={'device': ['phone', 'desktop']}, required=True))").features
+    Features(categories={'device': ['phone', 'desktop']}, required=True)
+    """
+    kinds = {name: kind for name, kind in contextual().items() if isinstance(kind, type)}
+    made = Expression(text, "estimator", kinds, [name for name in kinds if name != "Features"]).value()
+    if not isinstance(made, Estimator):
+        raise ValueError(f"an estimator such as Linear(['hour']) is expected, got {text!r}")
+    return made
 
 
 def own_call(text: str, find: Callable[[str], Any]) -> tuple[str, dict[str, Any]]:
@@ -208,7 +228,7 @@ def _value(node: ast.expr, names: Mapping[str, Any]) -> Any:
         case ast.BinOp(left=left, op=op, right=right) if type(op) in OPERATORS:
             return _calculated(type(op), _value(left, names), _value(right, names))
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=keywords):
-            return names[name](*(_value(argument, names) for argument in arguments), **_named(keywords, names))
+            return names[name](*(_argument(argument, names) for argument in arguments), **_named(keywords, names))
         case ast.Call(func=ast.Attribute(value=inner, attr="corrupted"), args=[], keywords=keywords):
             problem = _value(inner, names)
             if isinstance(problem, Problem | RandomProblem):
@@ -225,8 +245,20 @@ def _named(keywords: list[ast.keyword], names: Mapping[str, Any]) -> dict[str, A
             raise ValueError("only names, numbers, lists and calls are understood")
         if keyword.arg in given:
             raise ValueError(f"{keyword.arg} is given twice")
-        given[keyword.arg] = _value(keyword.value, names)
+        given[keyword.arg] = _argument(keyword.value, names)
     return given
+
+
+def _argument(node: ast.expr, names: Mapping[str, Any]) -> Any:
+    """The value of an argument, which may be a mapping by texts of anything but mappings."""
+    if not isinstance(node, ast.Dict):
+        return _value(node, names)
+    keys = [key.value if isinstance(key, ast.Constant) else None for key in node.keys]
+    if not all(isinstance(key, str) for key in keys) or len(set(keys)) < len(keys):
+        raise ValueError("the keys of a mapping must be texts that differ")
+    values = [_value(value, names) for value in node.values]
+    _listed(values)
+    return dict(zip(keys, values, strict=True))
 
 
 def _listed(items: list[Any]) -> list[Any]:

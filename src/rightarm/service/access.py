@@ -1,0 +1,126 @@
+"""Who may do what: bearer tokens with scopes for each bandit, and how many requests a second each may make."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import ipaddress
+import math
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from concurrent.futures import Executor
+from typing import NamedTuple
+
+from rightarm.service.problems import Refusal
+from rightarm.store.tokens import Token, Tokens
+
+FRESH = 5.0  # seconds for which a token that was found is not looked for again: so soon a revoked one is refused
+MOST_KNOWN = 10_000  # tokens remembered, those among them that are none
+
+
+class Caller(NamedTuple):
+    """Who makes a request; without a token everybody on this machine may do everything."""
+
+    id: str
+    token: Token | None
+
+    def allows(self, scope: str, bandit: str) -> bool:
+        """Whether the caller may do what needs ``scope`` with this bandit."""
+        return self.token is None or self.token.allows(scope, bandit)
+
+
+LOCAL = Caller("local", None)
+
+
+class Bucket:
+    """So many requests a second on average, and as many at once.
+
+    >>> bucket = Bucket(rate=2.0, now=0.0)
+    >>> [bucket.take(now) for now in (0.0, 0.0, 0.0, 0.5)]
+    [0.0, 0.0, 0.5, 0.0]
+    """
+
+    def __init__(self, rate: float, now: float) -> None:
+        self.rate, self.left, self.seen = rate, max(rate, 1.0), now
+
+    def take(self, now: float) -> float:
+        """0 if there is room for a request, which is then counted; else the seconds until there will be."""
+        self.left = min(self.left + (now - self.seen) * self.rate, max(self.rate, 1.0))
+        self.seen = now
+        if self.left < 1.0:
+            return (1.0 - self.left) / self.rate
+        self.left -= 1.0
+        return 0.0
+
+
+class Access:
+    """Looks at the token of every request. ``rate`` is for tokens that have none of their own."""
+
+    def __init__(
+        self, tokens: Tokens, rate: float | None, threads: Executor, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._tokens, self._rate, self._threads, self._clock = tokens, rate, threads, clock
+        self._known: OrderedDict[bytes, tuple[float, Token | None]] = OrderedDict()
+        self._buckets: dict[str, Bucket] = {}
+        self.needed = tokens.any()
+
+    def look_again(self) -> None:
+        """See whether the store has tokens by now; from the first one on they are needed."""
+        self.needed = self.needed or self._tokens.any()
+
+    async def caller(self, headers: Iterable[tuple[bytes, bytes]]) -> Caller:
+        """Who makes a request with these headers."""
+        if not self.needed:
+            return self._limited(LOCAL, self._rate)
+        given = next((value for name, value in headers if name == b"authorization"), b"")
+        kind, _, text = given.partition(b" ")
+        if kind.lower() != b"bearer":
+            raise Refusal(401, "a token is needed: Authorization: Bearer ra_...")
+        digest, now = hashlib.sha256(text).digest(), self._clock()
+        until, token = self._known.get(digest, (-math.inf, None))
+        if until < now:
+            found = self._tokens.find
+            token = await asyncio.get_running_loop().run_in_executor(self._threads, found, text.decode("latin-1"))
+            self._remember(digest, now + FRESH, token)
+        if token is None:
+            raise Refusal(401, "the token is not known here, or was revoked")
+        return self._limited(Caller(token.id, token), token.rate or self._rate)
+
+    def _remember(self, digest: bytes, until: float, token: Token | None) -> None:
+        self._known[digest] = until, token
+        self._known.move_to_end(digest)
+        if len(self._known) > MOST_KNOWN:
+            self._known.popitem(last=False)
+
+    def _limited(self, caller: Caller, rate: float | None) -> Caller:
+        """The caller, unless there were too many requests."""
+        if rate is None:
+            return caller
+        now, bucket = self._clock(), self._buckets.get(caller.id)
+        if bucket is None or bucket.rate != rate:
+            bucket = self._buckets[caller.id] = Bucket(rate, now)
+        seconds = bucket.take(now)
+        if seconds:
+            detail = f"too many requests: there may be {rate:g} a second"
+            raise Refusal(429, detail, None, {"retry-after": str(math.ceil(seconds))})
+        return caller
+
+
+def check_allowed(caller: Caller, scope: str, bandit: str) -> None:
+    """Raise unless the caller may do what needs ``scope`` with this bandit; "*" are all bandits."""
+    if not caller.allows(scope, bandit):
+        what = "all bandits" if bandit == "*" else bandit
+        raise Refusal(403, f"the token must have the scope {scope} for {what}")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can connect to an address.
+
+    >>> is_loopback("127.0.0.1"), is_loopback("::1"), is_loopback("0.0.0.0"), is_loopback("localhost")
+    (True, True, False, True)
+    """
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

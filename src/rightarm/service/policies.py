@@ -1,0 +1,79 @@
+"""Policies from text: a fixed list, and modules that were named when the server started. Nothing else is ever run."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from rightarm.lab.experiment.expressions import read_estimator, read_policy
+from rightarm.scores.policy import Policy, PolicyFamily
+from rightarm.service.problems import Refusal
+
+MOST_NUMBERS = 20_000_000  # that a bandit with contexts may keep
+
+
+class Policies:
+    """What texts of policies may mean; ``modules`` are imported now, and never another one.
+
+    >>> Policies([]).read("UCB(C=0.5)", "Linear(['hour'])", arms=2)
+    UCB(C=0.5, Linear(Features(numbers=['hour'], required=True)))
+    """
+
+    def __init__(self, modules: Iterable[str]) -> None:
+        self._families: dict[str, PolicyFamily] = {}
+        sys.path.insert(0, os.getcwd())
+        try:
+            for module in modules:
+                found = vars(importlib.import_module(module)).items()
+                self._families |= {f"{module}:{name}": kind for name, kind in found if isinstance(kind, PolicyFamily)}
+        finally:
+            sys.path.remove(os.getcwd())
+
+    def read(self, policy: str, estimator: str | None, arms: int) -> Policy:
+        """The policy of that text, with the estimator of the other one, for so many arms."""
+        made: Policy = _blamed("policy", read_policy, policy, self._find)
+        if estimator is not None:
+            if "estimator" in made.values:
+                raise Refusal(422, f"estimator must be left out: the policy has one, {made!r}", "estimator")
+            made = with_estimator(made, estimator)
+        check_size(made, arms)
+        return made
+
+    def _find(self, address: str) -> PolicyFamily:
+        if address not in self._families:
+            known = ", ".join(self._families) or "none"
+            raise ValueError(f"there is no {address} among the modules named at start; there are {known}")
+        return self._families[address]
+
+
+def with_estimator(policy: Policy, text: str) -> Policy:
+    """The policy with the estimator of that text in the place of its own."""
+    estimator = _blamed("estimator", read_estimator, text)
+    made: Policy = _blamed("estimator", lambda: policy.family(**policy.values | {"estimator": estimator}))
+    return made
+
+
+def check_size(policy: Policy, arms: int) -> None:
+    """Raise if what the policy keeps of contexts would fill the memory."""
+    design = getattr(policy.estimator, "design", None)
+    if design is None:
+        return
+    numbers = arms * design.own * (design.own + design.joint) + design.joint**2
+    if numbers > MOST_NUMBERS:
+        raise Refusal(
+            422,
+            f"estimator must have fewer columns: with {arms:,} arms it would keep {numbers:,} numbers, "
+            f"more than {MOST_NUMBERS:,}",
+            "estimator",
+        )
+
+
+def _blamed(field: str, function: Any, *arguments: Any) -> Any:
+    """What the function gives; its error names the field."""
+    try:
+        return function(*arguments)
+    except (TypeError, ValueError) as error:
+        raise Refusal(422, f"{field}: {error}", field) from None

@@ -1,0 +1,178 @@
+"""Routes that say what is known of a bandit and what happened to it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+from litestar import Request, Response, Router, get
+from litestar.di import NamedDependency
+from litestar.response import Stream
+
+from rightarm import messages
+from rightarm.service.bandits import answered
+from rightarm.service.bodies import arm_named, query_of
+from rightarm.service.operations import operation
+from rightarm.service.problems import RETRY, Refusal
+from rightarm.service.ratio import ratio_of
+from rightarm.service.service import MOST_STREAMS, Service
+from rightarm.store import NotFound
+
+Asked = Request[Any, Any, Any]
+LINES = "application/x-ndjson"
+PAGE = 1_000  # events that are read at once
+
+
+class Numbered(msgspec.Struct):
+    """What is needed of an event to go on after it."""
+
+    n: int
+
+
+NUMBERED = msgspec.json.Decoder(Numbered)
+
+
+def finite(value: float) -> float | None:
+    """A number as JSON can have it."""
+    return value if math.isfinite(value) else None
+
+
+@get("/bandits/{name:str}/summary", opt=operation("read", messages.Summary))
+async def summary(service: NamedDependency[Service], name: str) -> Response[bytes]:
+    """What is known of every arm, with intervals that hold at any time."""
+    return answered(await service.read(name, _summary))
+
+
+def _summary(live: Any) -> messages.Summary:
+    arms = [messages.ArmSummary(**row) for row in live.bandit.table()]
+    return messages.Summary(policy=str(live.bandit.policy), version=live.version, arms=arms)
+
+
+@get("/bandits/{name:str}/difference", opt=operation("read", messages.Difference, query=messages.Pair))
+async def difference(request: Asked, service: NamedDependency[Service], name: str) -> Response[bytes]:
+    """By how much the mean of an arm is above that of another."""
+    pair = query_of(request.query_params.multi_items(), messages.Pair)
+    return answered(await service.read(name, lambda live: _difference(live, pair)))
+
+
+def _difference(live: Any, pair: messages.Pair) -> messages.Difference:
+    arms = [row["arm"] for row in live.bandit.table()]
+    both = arm_named(pair.arm, arms), arm_named(pair.other, arms)
+    found = live.bandit.difference(*both, confidence=pair.confidence)
+    return messages.Difference(
+        arm=found.arm,
+        other=found.other,
+        estimate=finite(found.estimate),
+        low=finite(found.low),
+        high=finite(found.high),
+        confidence=found.confidence,
+        kind=found.kind,
+        better=found.better,
+        text=str(found),
+    )
+
+
+@get("/bandits/{name:str}/best", opt=operation("read", messages.Best, query=messages.Stopping))
+async def best(request: Asked, service: NamedDependency[Service], name: str) -> Response[bytes]:
+    """Which arms can still be the best, and what choosing one of them for good can cost."""
+    wanted = query_of(request.query_params.multi_items(), messages.Stopping)
+    return answered(await service.read(name, lambda live: _best(live, wanted)))
+
+
+def _best(live: Any, wanted: messages.Stopping) -> messages.Best:
+    found = live.bandit.best(confidence=wanted.confidence, tolerance=wanted.tolerance)
+    return messages.Best(
+        leader=found.leader,
+        candidates=list(found.candidates),
+        cost=finite(found.cost),
+        stop=found.stop,
+        tolerance=found.tolerance,
+        confidence=found.confidence,
+        kind=found.kind,
+        text=str(found),
+    )
+
+
+@get("/bandits/{name:str}/history", opt=operation("read", messages.History, query=messages.Hours))
+async def history(request: Asked, service: NamedDependency[Service], name: str) -> Response[bytes]:
+    """How many decisions and rewards each arm had, hour by hour."""
+    wanted = query_of(request.query_params.multi_items(), messages.Hours)
+    rows = await service.in_thread(service.store.history, name, wanted.hours)
+    return answered(messages.History(hours=[messages.Hour(**row) for row in rows]))
+
+
+@get("/bandits/{name:str}/sample-ratio", opt=operation("read", messages.SampleRatio, query=messages.Ratio))
+async def sample_ratio(request: Asked, service: NamedDependency[Service], name: str) -> Response[bytes]:
+    """Whether arms came as often as their propensities say."""
+    wanted = query_of(request.query_params.multi_items(), messages.Ratio)
+    return answered(await service.in_thread(ratio_of, service.store, name, wanted.confidence))
+
+
+@get("/bandits/{name:str}/decisions/{id:str}", opt=operation("read", dict[str, Any]))
+async def decision(service: NamedDependency[Service], name: str, id: str) -> Response[bytes]:
+    """A decision, and what became of it."""
+    if not (id.isascii() and id.isdigit() and int(id) <= messages.LARGEST_ID):
+        raise Refusal(422, f"id must be a whole number of at most {messages.LARGEST_ID}, got {id!r:.60}", "id")
+    found = await service.in_thread(service.store.decision, name, int(id))
+    if found is None:
+        raise NotFound(f"decision {id} was never made by {name}", "id")
+    return answered(found)
+
+
+@get("/bandits/{name:str}/events", opt=operation("read", media=LINES, query=messages.After))
+async def events(request: Asked, service: NamedDependency[Service], name: str) -> Stream:
+    """The events after a number, a line of JSON each, as they are: whoever folds them has the bandit."""
+    wanted = query_of(request.query_params.multi_items(), messages.After)
+    if service.streams >= MOST_STREAMS:
+        raise Refusal(503, f"{MOST_STREAMS} others read events; try again", None, RETRY)
+    limit = messages.LARGEST_ID if wanted.limit is None else wanted.limit
+    first = await service.in_thread(_page, service, name, wanted.after, limit)
+    return Stream(_streamed(service, name, first, limit), media_type=LINES)
+
+
+def _page(service: Service, name: str, after: int, limit: int) -> list[bytes]:
+    return list(service.store.events(name, after, min(PAGE, limit)))
+
+
+async def _streamed(service: Service, name: str, page: list[bytes], limit: int) -> AsyncIterator[bytes]:
+    """Page after page; between two of them nothing is held open in the database."""
+    service.streams += 1
+    try:
+        while page:
+            yield b"".join(line if line.endswith(b"\n") else line + b"\n" for line in page)
+            limit -= len(page)
+            full = len(page) == PAGE and limit > 0
+            last = NUMBERED.decode(page[-1]).n
+            page = await service.in_thread(_page, service, name, last, limit) if full else []
+    finally:
+        service.streams -= 1
+
+
+@get("/health", opt=operation(None, messages.Health))
+async def health(service: NamedDependency[Service]) -> Response[bytes]:
+    """The process lives."""
+    return answered(messages.Health(status="alive"))
+
+
+@get("/ready", opt=operation(None, messages.Health))
+async def ready(service: NamedDependency[Service]) -> Response[bytes]:
+    """Whether every bandit is compiled and folded, and the store answers: 200, else 503."""
+    status = service.commits.status
+    if not (service.ready and status.ready):
+        raise Refusal(503, status.last_error or "bandits are being loaded", None, RETRY)
+    await service.in_thread(service.store.bandits)
+    return answered(messages.Health(status="ready", waiting=status.waiting, error=status.last_error))
+
+
+@get("/metrics", opt=operation("read", media="text/plain"))
+async def metrics(service: NamedDependency[Service]) -> Response[bytes]:
+    """All that is counted, for Prometheus; a token must be allowed to read all bandits."""
+    return Response(await service.in_thread(service.metrics.text), media_type="text/plain; version=0.0.4")
+
+
+def reads_router() -> Router:
+    """The routes of this module."""
+    about = [summary, difference, best, history, sample_ratio, decision, events]
+    return Router("/", route_handlers=[*about, health, ready, metrics])

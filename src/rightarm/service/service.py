@@ -1,0 +1,101 @@
+"""What all requests share: the store, its commits, who may do what, and threads for what takes long."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from rightarm.service.access import Access
+from rightarm.service.journal import Journal
+from rightarm.service.metrics import Metrics
+from rightarm.service.policies import Policies
+from rightarm.service.problems import RETRY, Refusal
+from rightarm.store import Commits, Work
+
+T = TypeVar("T")
+THREADS = 4  # for reads
+MOST_READS = 100  # that wait for a thread
+MOST_STREAMS = 32
+
+
+class Service:
+    """A store and what answers requests about it."""
+
+    def __init__(
+        self,
+        commits: Commits,
+        modules: Iterable[str] = (),
+        rate: float | None = None,
+        journal: Journal | None = None,
+    ) -> None:
+        self.commits, self.store = commits, commits.store
+        self.threads = ThreadPoolExecutor(THREADS, "reads")
+        self.access = Access(self.store.tokens, rate, self.threads)
+        self.policies, self.metrics = Policies(modules), Metrics()
+        self.journal = Journal(sys.stderr) if journal is None else journal
+        self.ready = False  # compiled and folded
+        self.streams = self._reads = 0
+        self._delivery = Delivery()
+        commits.observe = self.metrics.committed
+
+    async def commit(self, work: Work | str, function: Callable[[Any], Any] | None = None) -> Any:
+        """What work gives, or a function of the live bandit of this name, once all that it did is written."""
+        return await self._delivery.of(self.commits.submit(work, function))
+
+    async def read(self, name: str, function: Callable[[Any], T]) -> T:
+        """What a function gives that changes nothing, of the live bandit of this name."""
+        made: T = await self.commit(Work(name, function, reads=True))
+        return made
+
+    async def in_thread(self, function: Callable[..., T], *arguments: Any) -> T:
+        """What a function gives that may take long."""
+        if self._reads >= MOST_READS:
+            raise Refusal(503, f"{MOST_READS} others wait for reads; try again", None, RETRY)
+        self._reads += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self.threads, function, *arguments)
+        finally:
+            self._reads -= 1
+
+    def close(self) -> None:
+        """Finish what was acknowledged."""
+        self.commits.close()
+        self.threads.shutdown(cancel_futures=True)
+
+
+class Delivery:
+    """Brings results of the commit thread to the event loop: all that are there at once, not each by itself."""
+
+    def __init__(self) -> None:
+        self._done: deque[tuple[asyncio.Future[Any], Future[Any]]] = deque()
+        self._coming = False  # whether the loop has been called
+
+    def of(self, future: Future[Any]) -> asyncio.Future[Any]:
+        """The same result for who waits in the event loop."""
+        loop = asyncio.get_running_loop()
+        waiter: asyncio.Future[Any] = loop.create_future()
+
+        def done(future: Future[Any]) -> None:
+            self._done.append((waiter, future))
+            if not self._coming:
+                self._coming = True
+                loop.call_soon_threadsafe(self._deliver)
+
+        future.add_done_callback(done)
+        return waiter
+
+    def _deliver(self) -> None:
+        self._coming = False  # first, so that what comes from now on calls again
+        while self._done:
+            waiter, future = self._done.popleft()
+            if waiter.done():  # nobody waits any more
+                continue
+            error = future.exception()
+            if error is None:
+                waiter.set_result(future.result())
+            else:
+                waiter.set_exception(error)
