@@ -12,6 +12,7 @@ import msgspec
 from sqlalchemy import Connection, Row, delete, func, select
 from sqlalchemy.dialects.postgresql import insert as insert_in_postgresql
 from sqlalchemy.dialects.sqlite import insert as insert_in_sqlite
+from sqlalchemy.exc import SQLAlchemyError
 
 from rightarm.files import Held
 from rightarm.live.bandit import Bandit
@@ -207,6 +208,8 @@ class Store:
             if live.version != before:
                 raise _Spoiled from error
             return error
+        except SQLAlchemyError:  # the database is gone, for all of them
+            raise
         except Exception as error:  # a defect of ours must not touch the work of others
             raise _Spoiled from error
 
