@@ -228,6 +228,14 @@ class Load:
                 told = {"decision": decision, "reward": known.rewards[decision]}
                 assert service.post(f"/bandits/{name}/tell", told)[1]["outcome"] == "duplicate"
             known.check(service.story(name))
+        self._print()
+
+    def _print(self) -> None:
+        """Print what was done: ``pytest -rP`` shows it."""
+        decisions = sum(len(known.choices) for known in self.known.values())
+        rewards = sum(len(known.rewards) for known in self.known.values())
+        failed = ", ".join(f"{kind} {times:,}" for kind, times in sorted(self.failed.items()))
+        print(f"{decisions:,} decisions and {rewards:,} rewards acknowledged; requests that failed: {failed or 'none'}")
 
 
 class Client:
