@@ -77,6 +77,7 @@ from rightarm.problems import (
 from rightarm.simulation import RandomProblem, Result, ResultsByProblem, simulate
 
 if TYPE_CHECKING:
+    from rightarm.client import connect, connect_async
     from rightarm.lab.report import log_report
     from rightarm.lab.results import CellResult, Loaded, load
     from rightarm.lab.run import run
@@ -156,6 +157,8 @@ __all__ = [
     "Uniform",
     "UniformContext",
     "catoni_ucb",
+    "connect",
+    "connect_async",
     "constant",
     "context",
     "convert_log",
@@ -194,6 +197,8 @@ __all__ = [
 LATER = {
     "CellResult": "lab.results",
     "Loaded": "lab.results",
+    "connect": "client",
+    "connect_async": "client",
     "load": "lab.results",
     "log_report": "lab.report",
     "run": "lab.run",
@@ -201,7 +206,7 @@ LATER = {
 
 
 def __getattr__(name: str) -> Any:
-    """The laboratory's names, and `rightarm.testing`."""
+    """What is imported later, and `rightarm.testing`."""
     if name == "testing":
         return importlib.import_module("rightarm.testing")
     if name in LATER:

@@ -258,6 +258,9 @@ class Difference(Answer):
     text: str
     """All of it in words."""
 
+    def __str__(self) -> str:
+        return self.text
+
 
 class Stopping(Message):
     """How sure one wants to be of the best arm, and what choosing another one may cost."""
@@ -278,6 +281,9 @@ class Best(Answer):
     confidence: float
     kind: str
     text: str
+
+    def __str__(self) -> str:
+        return self.text
 
 
 class Hours(Message):

@@ -31,7 +31,7 @@ Bandits = Mapping[str, Mapping[str, Any]]
 class Service:
     """A `rightarm serve` on a port of its own choice, which can be killed and started again."""
 
-    program = Path(__file__).with_name("serving.py")
+    program = Path(__file__).with_name("worse.py")
 
     def __init__(self, store: str, output: Path) -> None:
         self.store, self.output = store, output
@@ -40,7 +40,7 @@ class Service:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self, *worse: str, wait: bool = True) -> None:
-        """Start it, in a worse world if options of `serving` say so, and wait until it says that it is ready."""
+        """Start it, in a worse world if options of `worse` say so, and wait until it says that it is ready."""
         options = ["serve", "--store", self.store, "--host", "127.0.0.1", "--port", "0"]
         command = [sys.executable, str(self.program), *worse, "--", *options]
         with self.output.open("ab") as file:

@@ -1,56 +1,78 @@
-"""Starts `rightarm` in a world that is worse than the real one: python serving.py OPTIONS -- serve --store ...
-
-- ``--tape FILE``: SQLite stands on the shim of `power`, which writes a tape. ``--full FILE``: while there is such a
-  file, the disk is full.
-- ``--jumps SEED``: the clock jumps, back and forth, by up to two hours.
-"""
+"""A service to test: in this process with Litestar's client, or as a process of its own."""
 
 from __future__ import annotations
 
-import argparse
-import random
+import contextlib
+import io
+import os
+import signal
+import socket
+import subprocess
 import sys
-import time
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-HOURS = 2 * 3600.0
+import httpx
+from litestar.testing import TestClient
 
+from rightarm.service.app import build
+from rightarm.service.journal import Journal
+from rightarm.service.service import Service
+from rightarm.store import Commits, open_store
 
-def jumping(seed: int, real: Callable[[], float] = time.time) -> Callable[[], float]:
-    """A clock that jumps at one reading in fifty."""
-    luck, offset = random.Random(seed), 0.0
-
-    def clock() -> float:
-        nonlocal offset
-        if luck.random() < 0.02:
-            offset = luck.uniform(-HOURS, HOURS)
-        return real() + offset
-
-    return clock
+HOME = {"arms": ["red", "blue"], "policy": "UCB(C=0.5)", "reward_range": [0, 1], "seed": 1}
 
 
-def main(arguments: list[str]) -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--tape", type=Path)
-    parser.add_argument("--full", type=Path)
-    parser.add_argument("--jumps", type=int)
-    parser.add_argument("command", nargs="*")
-    options = parser.parse_args(arguments)
-    if options.tape is not None:
-        sys.path.append(str(Path(__file__).parents[1]))
-        import power
+class Served:
+    """A client, and the service behind it."""
 
-        keep.append(power.Shim(options.tape, options.full))
-    if options.jumps is not None:
-        time.time = jumping(options.jumps)  # before rightarm is imported, which takes this clock
-    from rightarm.cli import main
+    def __init__(self, client: TestClient[Any], service: Service, log: io.StringIO) -> None:
+        self.client, self.service, self.log = client, service, log
 
-    sys.argv = ["rightarm", *options.command]
-    main()
+    def get(self, path: str, **more: Any) -> httpx.Response:
+        return self.client.get(path, **more)
+
+    def post(self, path: str, json: Any = None, **more: Any) -> httpx.Response:
+        return self.client.post(path, json=json, **more) if json is not None else self.client.post(path, **more)
+
+    def ask(self, **more: Any) -> Any:
+        return self.post("/bandits/home/ask", more).json()
 
 
-keep: list[object] = []  # SQLite calls the shim until the process ends
+@contextlib.contextmanager
+def served(store: str, **options: Any) -> Iterator[Served]:
+    """A service on a store, with a bandit ``home``, if nobody needs a token."""
+    log = io.StringIO()
+    service = Service(Commits(open_store(store)), journal=Journal(log), **options)
+    with TestClient(build(service), raise_server_exceptions=False) as client:
+        if not service.access.needed:
+            assert client.put("/bandits/home", json=HOME).status_code == 201
+        yield Served(client, service, log)
+    service.journal.close()
 
-if __name__ == "__main__":
-    main(sys.argv[1:])
+
+@contextlib.contextmanager
+def server(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """`rightarm serve` as a process, and its address, which it says when it is ready."""
+    store = f"sqlite:///{folder}/home.db"
+    program = "from rightarm.cli import main; main()"
+    command = [sys.executable, "-c", program, "serve", "--store", store, "--port", "0", *options]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder, env={**os.environ}
+    )
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    try:
+        yield process, line.removeprefix("rightarm answers at ").strip()
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+        with contextlib.suppress(ValueError):
+            process.communicate(timeout=60)
+
+
+def connection(address: str) -> socket.socket:
+    """A bare connection to a server."""
+    host, _, port = address.removeprefix("http://").partition(":")
+    return socket.create_connection((host, int(port)), timeout=60)

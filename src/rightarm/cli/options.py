@@ -62,6 +62,28 @@ def resumable() -> Iterator[None]:
         stop("stopped; what was finished is kept, and the same command goes on from there", 130)
 
 
+@contextlib.contextmanager
+def opened(url: str, *, must_exist: bool = False) -> Iterator[Any]:
+    """A store, which is made unless it must exist; what it refuses ends the program with one line."""
+    from rightarm.extras import needed_for
+
+    with needed_for("a store", "service"):
+        from rightarm.store import NotFound, Unavailable, open_store
+        from rightarm.store.connections import connect
+    try:
+        if must_exist:
+            connect(url, must_exist=True).close()
+        store = open_store(url)
+        try:
+            yield store
+        finally:
+            store.close()
+    except NotFound as error:
+        raise ValueError(error.detail) from None
+    except Unavailable as error:
+        raise OSError(error.detail) from None
+
+
 def whole(name: str, least: int, help: str) -> Any:
     """An option that is a whole number, which may be written 1e5."""
 

@@ -1,10 +1,14 @@
-"""Commands about the store of a service: is it right, bring it up to date, copy it."""
+"""Commands about the store of a service: is it right, bring it up to date, copy it, take something out."""
 
 from __future__ import annotations
 
+from contextlib import closing
+from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from rightarm.cli.options import opened
 
 app = typer.Typer()
 
@@ -20,7 +24,8 @@ def verify(store: Store) -> None:
     from rightarm.store.connections import connect
     from rightarm.store.verify import verify as look
 
-    found = look(connect(store, must_exist=True))
+    with closing(connect(store, must_exist=True)) as database:
+        found = look(database)
     for finding in found.findings:
         typer.echo(f"{finding.bandit + ': ' if finding.bandit else ''}{finding.text}")
     looked = f"{found.bandits:,} bandits, {found.events:,} events, {found.decisions:,} decisions"
@@ -38,7 +43,8 @@ def migrate(store: Store) -> None:
     from rightarm.store.connections import connect
     from rightarm.store.migrations import migrate as bring
 
-    before, after = bring(connect(store, must_exist=True))
+    with closing(connect(store, must_exist=True)) as database:
+        before, after = bring(database)
     typer.echo(f"the tables are of version {after}" + ("" if before == after else f", and were of {before or 'none'}"))
 
 
@@ -53,5 +59,22 @@ def backup(
     from rightarm.store.backup import backup as copy
     from rightarm.store.connections import connect
 
-    events = copy(connect(store, must_exist=True), connect(target))
+    with closing(connect(store, must_exist=True)) as source, closing(connect(target)) as made:
+        events = copy(source, made)
     typer.echo(f"{events:,} events are copied")
+
+
+@app.command()
+def export(
+    store: Store,
+    name: Annotated[str, typer.Argument(help="The bandit.")],
+    target: Annotated[Path, typer.Argument(help="A new file: .jsonl, .parquet, .npz (obp), .dsjson or .txt (VW).")],
+) -> None:
+    """Write all events of a bandit to a file, by its ending, while the service goes on.
+
+    rightarm export sqlite:///home.db home home.jsonl
+    """
+    from rightarm.store.exports import export as write
+
+    with opened(store, must_exist=True) as found:
+        typer.echo(f"wrote {write(found, name, target)}")

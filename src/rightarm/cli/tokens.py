@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from rightarm.cli.options import opened
 from rightarm.text import number, table
 
 app = typer.Typer(no_args_is_help=True, help="Tokens of the decision service: make them, list them, revoke them.")
@@ -26,9 +27,8 @@ def add(
 
     rightarm tokens add shop --store sqlite:///home.db --scopes ask,tell --bandits 'shop-*'
     """
-    from rightarm.store import open_store
-
-    typer.echo(open_store(store).tokens.add(label, scopes, bandits, rate))
+    with opened(store) as found:
+        typer.echo(found.tokens.add(label, scopes, bandits, rate))
 
 
 @app.command("list")
@@ -37,17 +37,17 @@ def show(store: Store) -> None:
 
     rightarm tokens list --store sqlite:///home.db
     """
-    from rightarm.store import open_store
-
-    head = ["id", "label", "scopes", "bandits", "rate", "made", "revoked"]
+    head = ["label", "scopes", "bandits", "id", "rate", "made", "revoked"]
+    with opened(store) as found:
+        tokens = found.tokens.list()
     rows = [
         [
-            *(token.id, token.label, ",".join(token.scopes), ",".join(token.bandits)),
+            *(token.label, ",".join(token.scopes), ",".join(token.bandits), token.id),
             *("" if token.rate is None else number(token.rate), _day(token.created), _day(token.revoked)),
         ]
-        for token in open_store(store).tokens.list()
+        for token in tokens
     ]
-    typer.echo(table(head, rows, words=4) if rows else "there are no tokens")
+    typer.echo(table(head, rows, words=3) if rows else "there are no tokens")
 
 
 @app.command()
@@ -58,9 +58,9 @@ def revoke(
 
     rightarm tokens revoke 0123456789abcdef --store sqlite:///home.db
     """
-    from rightarm.store import open_store
-
-    if not open_store(store).tokens.revoke(id):
+    with opened(store) as found:
+        revoked = found.tokens.revoke(id)
+    if not revoked:
         raise ValueError(f"id must be that of a token that is not revoked, got {id!r}")
     typer.echo(f"revoked {id}")
 

@@ -330,7 +330,7 @@ class Features:
             table = contexts.astype(np.float64, order="C")
             if (np.abs(table) <= LARGEST).all():
                 return table
-        rows = _rows(contexts)
+        rows = rows_of(contexts)
         encoded = np.empty((len(rows), self.size))
         for i, row in enumerate(rows):
             try:
@@ -394,15 +394,15 @@ def _placed(
 ) -> list[Place]:
     """The features with their columns, one behind the other."""
     places: list[Place] = []
-    size = 0
+    size, required = 0, set(needed)
     for name in declared:
         place: Place
         if name in levels:
-            place = Category(name, levels[name], name in needed, size)
+            place = Category(name, levels[name], name in required, size)
         elif name in buckets:
-            place = Hashed(name, buckets[name], name in needed, size)
+            place = Hashed(name, buckets[name], name in required, size)
         else:
-            place = Number(name, name in needed, size)
+            place = Number(name, name in required, size)
         places.append(place)
         size += len(place.names)
     return places
@@ -452,7 +452,7 @@ def _check_distinct(what: str, names: list[str]) -> None:
         seen.add(name)
 
 
-def _rows(contexts: Any) -> Sequence[Any]:
+def rows_of(contexts: Any) -> Sequence[Any]:
     """Contexts one by one, of a list or of columns: those of a data frame of Polars or pandas, or of a mapping."""
     if isinstance(contexts, list | tuple) or (isinstance(contexts, np.ndarray) and contexts.ndim > 0):
         return list(contexts)

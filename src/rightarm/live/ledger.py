@@ -164,7 +164,7 @@ class Ledger:
         """The number of a decision, given as such or by its id, that is pending or remembered."""
         number = decision.id if isinstance(decision, Decision) else decision
         if type(number) is not int:
-            number = _whole(decision, number)
+            number = whole_id(decision, number)
         waiting = self.pending.get(number)
         if waiting is not None and waiting.decision is decision:
             return number
@@ -220,7 +220,7 @@ class Ledger:
             raise ValueError(f"the ids of decisions must differ, got {number} again")
 
 
-def _whole(decision: Any, number: Any) -> int:
+def whole_id(decision: Any, number: Any) -> int:
     """The id of a decision as a whole number; as text too, as it comes in addresses of web pages."""
     if isinstance(number, str) and number.isascii() and number.isdigit():
         return int(number)

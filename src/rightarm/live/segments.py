@@ -18,7 +18,6 @@ from rightarm.live.contextual import could_choose
 from rightarm.live.fold import State
 from rightarm.live.ledger import REMEMBERED
 from rightarm.logs.journal import Journal
-from rightarm.logs.reader import read_log
 from rightarm.text import number
 from rightarm.types import F64
 
@@ -90,8 +89,7 @@ def _logged(state: State, log: Journal | None, pair: tuple[Any, Any]) -> Decided
         raise ValueError(f"difference needs the contexts in the log, got log_context=False: {reason}")
     if len({type(name) for name in state.names}) > 1:
         raise ValueError(f"difference needs arms of one type to find them in the log, got {state.names[:8]}: {reason}")
-    log.settle()
-    frame = read_log(log.path)
+    frame = log.frame()
     columns = [frame[name].to_list() for name in ("arm", "propensity", "reward", "among", "context")]
     places = {pair[0]: 0.0, pair[1]: 1.0}
     rows = [

@@ -33,6 +33,9 @@ class Journal(Protocol):
     def since(self, events: int) -> Iterator[Event]:
         """The events after the first so many."""
 
+    def frame(self) -> Any:
+        """All decisions with their rewards, as `read_log` gives them."""
+
     def settle(self) -> bool | None:
         """Finish a write that was interrupted."""
 

@@ -24,6 +24,7 @@ from rightarm.logs.blocks import read_blocks
 from rightarm.logs.events import Arm, Event, answer_event, checked
 from rightarm.logs.lines import Head, Numbering, as_lines, part_path, part_paths
 from rightarm.logs.parquet import LINES, PARQUET
+from rightarm.logs.reader import read_log
 from rightarm.logs.rotation import rotation_from
 from rightarm.logs.stream import PathLike
 
@@ -188,6 +189,11 @@ class LogWriter:
         self.settle()
         for block in read_blocks(self.path, Numbering(), after=events):
             yield from map(checked, block.events[max(0, events + 1 - block.first) :])
+
+    def frame(self) -> Any:
+        """All decisions with their rewards, as `read_log` gives them."""
+        self.settle()
+        return read_log(self.path)
 
     # How it is written.
 

@@ -7,12 +7,13 @@ from typing import Any
 import msgspec
 from litestar import Request, Response, Router, get, patch, post, put
 from litestar.di import NamedDependency
+from litestar.params import FromPath
 
 from rightarm import messages
 from rightarm.live import Bandit
 from rightarm.scores.policy import Policy
 from rightarm.service.access import Caller
-from rightarm.service.bodies import arm_named, body_of
+from rightarm.service.bodies import arms_by_text, body_of
 from rightarm.service.operations import JSON, operation
 from rightarm.service.policies import check_size, with_estimator
 from rightarm.service.service import Service
@@ -54,7 +55,7 @@ async def names(request: Asked, service: NamedDependency[Service]) -> Response[b
     "/bandits/{name:str}",
     opt=operation("admin", messages.Bandit, body=messages.Definition, made=True, conflicts=True),
 )
-async def make(request: Asked, service: NamedDependency[Service], name: str) -> Response[bytes]:
+async def make(request: Asked, service: NamedDependency[Service], name: FromPath[str]) -> Response[bytes]:
     """Make a bandit: 201. If it is there already, made of just this: 200; made of something else: 409."""
     wanted = await body_of(request, DEFINITION)
     policy = await service.in_thread(_compiled, service, wanted.policy, wanted.estimator, len(wanted.arms))
@@ -75,13 +76,13 @@ def _warm(policy: Policy) -> Policy:
 
 
 @get("/bandits/{name:str}", opt=operation("read", messages.Bandit))
-async def show(service: NamedDependency[Service], name: str) -> Response[bytes]:
+async def show(service: NamedDependency[Service], name: FromPath[str]) -> Response[bytes]:
     """A bandit as it is now: arms, policy, settings, and how many decisions and rewards it has had."""
     return answered(await service.read(name, verbs.describe))
 
 
 @patch("/bandits/{name:str}", opt=operation("admin", messages.Bandit, body=messages.Change, conflicts=True))
-async def change(request: Asked, service: NamedDependency[Service], name: str) -> Response[bytes]:
+async def change(request: Asked, service: NamedDependency[Service], name: FromPath[str]) -> Response[bytes]:
     """Change arms, policy or status; the events have who did it and when."""
     wanted, who = await body_of(request, CHANGE), by(request)
     policy = await _changed_policy(service, name, wanted)
@@ -106,7 +107,7 @@ async def _changed_policy(service: Service, name: str, wanted: messages.Change) 
     status_code=200,
     opt=operation("tell", messages.Cancelled, body=messages.Cancel, conflicts=True),
 )
-async def cancel(request: Asked, service: NamedDependency[Service], name: str) -> Response[bytes]:
+async def cancel(request: Asked, service: NamedDependency[Service], name: FromPath[str]) -> Response[bytes]:
     """Forget a decision that will have no reward."""
     wanted = await body_of(request, CANCEL)
     waited = await service.commit(name, lambda live: verbs.cancel(live, wanted.decision))
@@ -118,16 +119,15 @@ async def cancel(request: Asked, service: NamedDependency[Service], name: str) -
     status_code=200,
     opt=operation("read", messages.Probabilities, body=messages.Question),
 )
-async def probabilities(request: Asked, service: NamedDependency[Service], name: str) -> Response[bytes]:
+async def probabilities(request: Asked, service: NamedDependency[Service], name: FromPath[str]) -> Response[bytes]:
     """The probability of every arm in the next decision; nothing is decided."""
     wanted = await body_of(request, QUESTION)
     return answered(await service.read(name, lambda live: _probabilities(live, wanted)))
 
 
 def _probabilities(live: Any, wanted: messages.Question) -> messages.Probabilities:
-    arms = live.bandit.arms
-    given = wanted.arm_features
-    features = None if given is None else {arm_named(name, arms): values for name, values in given.items()}
+    given, arms = wanted.arm_features, arms_by_text(live.bandit.arms)
+    features = None if given is None else {arms.get(name, name): values for name, values in given.items()}
     found = live.bandit.probabilities(wanted.context, arm_features=features, among=wanted.among)
     chances = [messages.Chance(arm=arm, probability=chance) for arm, chance in found.items()]
     return messages.Probabilities(probabilities=chances, version=live.version)

@@ -79,5 +79,9 @@ def check_name(name: str) -> str:
 
 def arm_named(text: str, arms: Iterable[Any]) -> Any:
     """The arm that an address means, where all is text: one of that name, or the number that it writes."""
-    found: Mapping[str, Any] = {str(arm): arm for arm in sorted(arms, key=lambda arm: isinstance(arm, str))}
-    return found.get(text, text)
+    return arms_by_text(arms).get(text, text)
+
+
+def arms_by_text(arms: Iterable[Any]) -> Mapping[str, Any]:
+    """Arms by how an address names them; a text goes before the number that it writes."""
+    return {str(arm): arm for arm in sorted(arms, key=lambda arm: isinstance(arm, str))}

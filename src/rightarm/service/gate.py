@@ -6,6 +6,7 @@ import asyncio
 import time
 from typing import Any
 
+from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
 from rightarm.service import problems
@@ -83,7 +84,7 @@ class Gate:
         self.app, self.service = app, service
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
+        if scope["type"] != ScopeType.HTTP:
             await self.app(scope, receive, send)
             return
         began, exchange, found = time.perf_counter(), Exchange(scope, receive, send), quick_route(scope["path"])

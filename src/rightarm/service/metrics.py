@@ -6,7 +6,8 @@ import bisect
 import itertools
 import threading
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
@@ -83,10 +84,10 @@ class Metrics(Collector):
             return generate_latest(self._registry)
 
     def collect(self) -> Iterator[Metric]:
-        yield _counter("requests", "Requests answered.", ["method", "route", "status"], dict(self.requests))
+        yield _counter("requests", "Requests answered.", ["method", "route", "status"], self.requests.copy())
         yield _histograms("request_seconds", "From a request's first line to its answer.", "route", self.seconds)
         yield _counter("decisions", "Decisions made.", ["bandit"], {(n,): c for n, c in self.decisions.copy().items()})
-        yield _counter("rewards", "Rewards told.", ["bandit", "outcome"], dict(self.rewards))
+        yield _counter("rewards", "Rewards told.", ["bandit", "outcome"], self.rewards.copy())
         yield _histograms("reward_delay_seconds", "From a decision to its reward.", "bandit", self.delays)
         yield _histograms("commit_requests", "Requests of one commit.", None, {"": self.commit_sizes})
         yield _histograms("commit_seconds", "How long a commit took.", None, {"": self.commit_seconds})
@@ -101,7 +102,7 @@ class Metrics(Collector):
         yield ratio
 
 
-def _counter(name: str, words: str, labels: list[str], counts: dict[tuple[object, ...], int]) -> CounterMetricFamily:
+def _counter(name: str, words: str, labels: list[str], counts: Mapping[Any, int]) -> CounterMetricFamily:
     family = CounterMetricFamily(f"rightarm_{name}", words, labels=labels)
     for values, count in counts.items():
         family.add_metric([str(value) for value in values], count)

@@ -29,10 +29,7 @@ def document(app: Litestar) -> dict[str, Any]:
     """The document of an application."""
     found = [*_quick(), *_routes(app)]
     types = {messages.Problem: None} | {
-        kind: None
-        for _, _, each in found
-        for kind in (each.answer, each.body, each.query)
-        if kind is not None
+        kind: None for _, _, each in found for kind in (each.answer, each.body, each.query) if kind is not None
     }
     kinds = list(types)
     schemas, components = msgspec.json.schema_components(_parts(kinds), ref_template=REFS)

@@ -19,7 +19,7 @@ class Policies:
     """What texts of policies may mean; ``modules`` are imported now, and never another one.
 
     >>> Policies([]).read("UCB(C=0.5)", "Linear(['hour'])", arms=2)
-    UCB(C=0.5, Linear(Features(numbers=['hour'], required=True)))
+    UCB(C=0.5, estimator=Linear(['hour']))
     """
 
     def __init__(self, modules: Iterable[str]) -> None:

@@ -23,8 +23,8 @@ LONGEST = 2_000  # characters of a detail
 
 STATUS_OF = {NotFound: 404, Conflict: 409}  # others mean that the store cannot answer now: 503
 AT = re.compile(r" - at (?:the key of )?`\$?\.?(.*)`$")
-UNKNOWN = re.compile(r"Object contains unknown field `(.*)`")
-MISSING = re.compile(r"Object missing required field `(.*)`")
+UNKNOWN = re.compile(r"Object contains unknown field `([^`]*)`")
+MISSING = re.compile(r"Object missing required field `([^`]*)`")
 FIRST = re.compile(r"([a-z_]+)(?:\[[^\]]*\])? (?:must|is|needs|cannot) ")
 FIELDS = frozenset(
     field.name

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 from litestar import Request, Response, Router, get
 from litestar.di import NamedDependency
+from litestar.params import FromPath
 from litestar.response import Stream
 
 from rightarm import messages
@@ -40,7 +41,7 @@ def finite(value: float) -> float | None:
 
 
 @get("/bandits/{name:str}/summary", opt=operation("read", messages.Summary))
-async def summary(service: NamedDependency[Service], name: str) -> Response[bytes]:
+async def summary(service: NamedDependency[Service], name: FromPath[str]) -> Response[bytes]:
     """What is known of every arm, with intervals that hold at any time."""
     return answered(await service.read(name, _summary))
 
@@ -51,7 +52,7 @@ def _summary(live: Any) -> messages.Summary:
 
 
 @get("/bandits/{name:str}/difference", opt=operation("read", messages.Difference, query=messages.Pair))
-async def difference(request: Asked, service: NamedDependency[Service], name: str) -> Response[bytes]:
+async def difference(request: Asked, service: NamedDependency[Service], name: FromPath[str]) -> Response[bytes]:
     """By how much the mean of an arm is above that of another."""
     pair = query_of(request.query_params.multi_items(), messages.Pair)
     return answered(await service.read(name, lambda live: _difference(live, pair)))
@@ -75,7 +76,7 @@ def _difference(live: Any, pair: messages.Pair) -> messages.Difference:
 
 
 @get("/bandits/{name:str}/best", opt=operation("read", messages.Best, query=messages.Stopping))
-async def best(request: Asked, service: NamedDependency[Service], name: str) -> Response[bytes]:
+async def best(request: Asked, service: NamedDependency[Service], name: FromPath[str]) -> Response[bytes]:
     """Which arms can still be the best, and what choosing one of them for good can cost."""
     wanted = query_of(request.query_params.multi_items(), messages.Stopping)
     return answered(await service.read(name, lambda live: _best(live, wanted)))
@@ -96,7 +97,7 @@ def _best(live: Any, wanted: messages.Stopping) -> messages.Best:
 
 
 @get("/bandits/{name:str}/history", opt=operation("read", messages.History, query=messages.Hours))
-async def history(request: Asked, service: NamedDependency[Service], name: str) -> Response[bytes]:
+async def history(request: Asked, service: NamedDependency[Service], name: FromPath[str]) -> Response[bytes]:
     """How many decisions and rewards each arm had, hour by hour."""
     wanted = query_of(request.query_params.multi_items(), messages.Hours)
     rows = await service.in_thread(service.store.history, name, wanted.hours)
@@ -104,14 +105,14 @@ async def history(request: Asked, service: NamedDependency[Service], name: str) 
 
 
 @get("/bandits/{name:str}/sample-ratio", opt=operation("read", messages.SampleRatio, query=messages.Ratio))
-async def sample_ratio(request: Asked, service: NamedDependency[Service], name: str) -> Response[bytes]:
+async def sample_ratio(request: Asked, service: NamedDependency[Service], name: FromPath[str]) -> Response[bytes]:
     """Whether arms came as often as their propensities say."""
     wanted = query_of(request.query_params.multi_items(), messages.Ratio)
     return answered(await service.in_thread(ratio_of, service.store, name, wanted.confidence))
 
 
 @get("/bandits/{name:str}/decisions/{id:str}", opt=operation("read", dict[str, Any]))
-async def decision(service: NamedDependency[Service], name: str, id: str) -> Response[bytes]:
+async def decision(service: NamedDependency[Service], name: FromPath[str], id: FromPath[str]) -> Response[bytes]:
     """A decision, and what became of it."""
     if not (id.isascii() and id.isdigit() and int(id) <= messages.LARGEST_ID):
         raise Refusal(422, f"id must be a whole number of at most {messages.LARGEST_ID}, got {id!r:.60}", "id")
@@ -122,7 +123,7 @@ async def decision(service: NamedDependency[Service], name: str, id: str) -> Res
 
 
 @get("/bandits/{name:str}/events", opt=operation("read", media=LINES, query=messages.After))
-async def events(request: Asked, service: NamedDependency[Service], name: str) -> Stream:
+async def events(request: Asked, service: NamedDependency[Service], name: FromPath[str]) -> Stream:
     """The events after a number, a line of JSON each, as they are: whoever folds them has the bandit."""
     wanted = query_of(request.query_params.multi_items(), messages.After)
     if service.streams >= MOST_STREAMS:

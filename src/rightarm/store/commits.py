@@ -30,10 +30,13 @@ class Status:
 
 
 class Commits:
-    """Takes work from any thread and does what waits together; a result comes when its transaction is committed."""
+    """Takes work from any thread and does what waits together; a result comes when its transaction is committed.
 
-    def __init__(self, store: Store) -> None:
-        self.store = store
+    ``most``: how much work may be in one transaction.
+    """
+
+    def __init__(self, store: Store, most: int = MOST) -> None:
+        self.store, self._most = store, most
         self.observe: Callable[[int, float, int], None] | None = None
         """Called after every transaction: how much work, seconds, and events of others that were folded."""
         self._queue: queue.SimpleQueue[Item | None] = queue.SimpleQueue()
@@ -80,7 +83,7 @@ class Commits:
         item = self._queue.get()
         while item is not None:
             items.append(item)
-            if len(items) == MOST:
+            if len(items) == self._most:
                 return items, True
             try:
                 item = self._queue.get_nowait()

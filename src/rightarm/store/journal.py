@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -80,6 +80,13 @@ class Pages:
                 raise Damaged(f"{self.path}: event {row.n} is not as it was written")
             self.events, self.digest = row.n, row.digest
             yield _event(row)
+
+    def frame(self) -> Any:
+        """Refused: nobody else could decide while all events are read."""
+        raise ValueError(
+            f"difference is for bandits that remember all their decisions, got {self.path} with {self.events:,}: "
+            "`rightarm export` makes a log of it, from which Bandit.from_log makes the same bandit"
+        )
 
     def settle(self) -> None:
         """Nothing is ever interrupted here."""

@@ -59,10 +59,7 @@ class Live:
         found = self.keys.get((kind, key))
         if found is None:
             assert self.connection is not None
-            table = schema.keys.c
-            row = self.connection.execute(
-                select(table.request, table.answer).where(table.bandit == self.id, table.kind == kind, table.key == key)
-            ).first()
+            row = self.connection.execute(KEY, {"bandit": self.id, "kind": kind, "key": key}).first()
             found = None if row is None else (bytes(row.request), row.answer)
         if found is not None and found[0] != request:
             raise Conflict(f"key must be a new one for another request, got {key!r} again", "key")
@@ -89,16 +86,13 @@ class Live:
 
     def write(self, connection: Connection) -> None:
         """Write what is new, in the transaction that holds the bandit's row."""
-        pages, table = self.pages, schema.bandits
+        pages = self.pages
         if pages.new:
             rows = [{"bandit": self.id, "n": n, "line": line, "digest": digest} for n, line, digest in pages.new]
-            connection.execute(insert(schema.events), rows)
+            connection.execute(EVENTS, rows)
             self._write_rows(connection)
-            done = connection.execute(
-                update(table)
-                .where(table.c.id == self.id, table.c.last == self.committed)
-                .values(last=pages.events, digest=pages.digest, status=self.status)
-            )
+            end = {"new_last": pages.events, "new_digest": pages.digest, "new_status": self.status}
+            done = connection.execute(ADVANCE, {"of": self.id, "committed": self.committed} | end)
             if done.rowcount != 1:
                 raise Unavailable(f"{self.name} was changed by somebody who did not hold its row")
         if self.keys:
@@ -107,13 +101,13 @@ class Live:
                 | {"digest": digest_of(kind, key, request, answer)}
                 for (kind, key), (request, answer) in self.keys.items()
             ]
-            connection.execute(insert(schema.keys), rows)
+            connection.execute(KEYS, rows)
 
     def _write_rows(self, connection: Connection) -> None:
         """Write what follows from the new events."""
         rows = self.pages.rows
         if rows.decisions:
-            connection.execute(insert(schema.decisions), rows.decision_rows(self.id))
+            connection.execute(DECISIONS, rows.decision_rows(self.id))
         answers = rows.answer_rows(self.id)
         if answers:
             connection.execute(ANSWER, answers)
@@ -147,6 +141,20 @@ class Live:
 
 
 _d, _b = schema.decisions.c, schema.counts.c
+# Statements are made once: making them takes longer than the database does.
+EVENTS, DECISIONS, KEYS = insert(schema.events), insert(schema.decisions), insert(schema.keys)
+_rows = schema.bandits.c
+ADVANCE = (
+    update(schema.bandits)
+    .where(_rows.id == bindparam("of"), _rows.last == bindparam("committed"))
+    .values(last=bindparam("new_last"), digest=bindparam("new_digest"), status=bindparam("new_status"))
+)
+KNOWN = select(schema.bandits).where(_rows.name == bindparam("name"))
+TAKEN = KNOWN.with_for_update()
+_k = schema.keys.c
+KEY = select(_k.request, _k.answer).where(
+    _k.bandit == bindparam("bandit"), _k.kind == bindparam("kind"), _k.key == bindparam("key")
+)
 ANSWER = (
     update(schema.decisions)
     .where(_d.bandit == bindparam("of"), _d.id == bindparam("number"))

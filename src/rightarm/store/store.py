@@ -16,6 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from rightarm.files import Held
 from rightarm.live.bandit import Bandit
+from rightarm.logs.lines import Head
 from rightarm.messages import Definition
 from rightarm.scores.policy import Policy
 from rightarm.store import migrations, schema
@@ -23,11 +24,11 @@ from rightarm.store.connections import Database, connect
 from rightarm.store.digests import digest_of, first_digest
 from rightarm.store.errors import Conflict, NotFound, Refused
 from rightarm.store.journal import Pages
-from rightarm.store.live import Live, load, read_events
+from rightarm.store.live import KNOWN, TAKEN, Live, load, read_events
 from rightarm.store.rows import HOUR
 from rightarm.store.tokens import Tokens
 
-EVERY = 10_000  # events after which a snapshot is due, or a tenth of all if that is more
+EVERY = 100_000  # events after which a snapshot is due, or a tenth of all if that is more; it takes a third of a second
 KEPT = 2  # snapshots of a bandit
 INSERT: dict[str, Any] = {"sqlite": insert_in_sqlite, "postgresql": insert_in_postgresql}
 
@@ -72,7 +73,7 @@ class Store:
     """
 
     def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
-        self.database, self.clock, self.tokens = database, clock, Tokens(database.writing)
+        self.database, self.clock, self.tokens = database, clock, Tokens(database)
         self.folded = 0
         """How many events of others were folded."""
         self._lives: dict[str, Live] = {}
@@ -177,8 +178,7 @@ class Store:
 
     def _take(self, connection: Connection, name: str, reads: bool) -> Live | None:
         """A bandit with all its events so far; nobody else changes it before the transaction ends."""
-        wanted = select(schema.bandits).where(schema.bandits.c.name == name)
-        row = connection.execute(wanted if reads else wanted.with_for_update()).first()
+        row = connection.execute(KNOWN if reads else TAKEN, {"name": name}).first()
         if row is None:
             return None
         live = self._lives.get(name)
@@ -231,9 +231,7 @@ class Store:
         }
         insert_into = INSERT[connection.dialect.name]
         connection.execute(insert_into(schema.bandits).values(row).on_conflict_do_nothing())
-        found = connection.execute(
-            select(schema.bandits).where(schema.bandits.c.name == work.name).with_for_update()
-        ).one()
+        found = connection.execute(TAKEN, {"name": work.name}).one()
         if found.identity != identity:
             return load(found, connection, lambda: self._now)
         live = Live(found, pages, bandit, 0)
@@ -265,6 +263,12 @@ class Store:
             row = self._row(connection, name)
             for stored in read_events(connection, row.id, after, limit):
                 yield stored.line.encode() + b"\n"
+
+    def head(self, name: str) -> Head:
+        """The head of a log with the events of a bandit."""
+        with self.database.reads() as connection:
+            row = self._row(connection, name)
+        return Head(row.identity, 1, 1, row.created)
 
     def history(self, name: str, hours: int | None = None) -> list[dict[str, Any]]:
         """Decisions and rewards by hour and arm, of all hours or the last so many; ``hour`` is when it begins."""
@@ -305,7 +309,7 @@ class Store:
         return int(found[0] or 0), int(found[1] or 0)
 
     def _row(self, connection: Connection, name: str) -> Row[Any]:
-        row = connection.execute(select(schema.bandits).where(schema.bandits.c.name == name)).first()
+        row = connection.execute(KNOWN, {"name": name}).first()
         if row is None:
             raise NotFound(f"there is no bandit {name}", "name")
         return row

@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
-from sqlalchemy import Engine, insert, select, update
+from sqlalchemy import insert, select, update
 
 from rightarm.formula import check_number
+from rightarm.store.connections import Database
 from rightarm.store.schema import tokens as table
 
 SCOPES = ("ask", "tell", "read", "admin")
@@ -45,20 +46,23 @@ class Token(NamedTuple):
 class Tokens:
     """The tokens of a store.
 
-    >>> from sqlalchemy import create_engine
-    >>> engine = create_engine("sqlite://")
-    >>> table.create(engine)
-    >>> tokens = Tokens(engine)
+    >>> import tempfile
+    >>> from rightarm.store import open_store
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> store = open_store(f"sqlite:///{folder.name}/home.db")
+    >>> tokens = store.tokens
     >>> text = tokens.add("the shop", ["ask", "tell"], "shop-*")
     >>> found = tokens.find(text)
     >>> found.label, found.allows("ask", "shop-home"), found.allows("ask", "blog"), found.allows("read", "shop-home")
     ('the shop', True, False, False)
     >>> tokens.revoke(found.id), tokens.find(text)
     (True, None)
+    >>> store.close()
+    >>> folder.cleanup()
     """
 
-    def __init__(self, engine: Engine, clock: Callable[[], float] = time.time) -> None:
-        self._engine, self._clock = engine, clock
+    def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
+        self._database, self._clock = database, clock
 
     def add(
         self, label: str, scopes: str | Iterable[str], bandits: str | Iterable[str] = "*", rate: float | None = None
@@ -75,19 +79,19 @@ class Tokens:
             "rate": None if rate is None else _rate(rate),
             "created": self._clock(),
         }
-        with self._engine.begin() as connection:
+        with self._database.transaction() as connection:
             connection.execute(insert(table).values(row))
         return text
 
     def list(self) -> list[Token]:
         """All tokens, the oldest first, those that were revoked too."""
-        with self._engine.connect() as connection:
+        with self._database.reads() as connection:
             rows = connection.execute(select(table).order_by(table.c.created, table.c.id))
             return [_token(row) for row in rows]
 
     def revoke(self, id: str) -> bool:
         """Make a token invalid for good; False if there is none with this id, or it was revoked before."""
-        with self._engine.begin() as connection:
+        with self._database.transaction() as connection:
             current = (table.c.id == id) & table.c.revoked.is_(None)
             return connection.execute(update(table).where(current).values(revoked=self._clock())).rowcount == 1
 
@@ -99,14 +103,14 @@ class Tokens:
         """
         shaped = SHAPE.fullmatch(text)
         number = shaped[1] if shaped else ""
-        with self._engine.connect() as connection:
+        with self._database.reads() as connection:
             row = connection.execute(select(table).where(table.c.id == number)).one_or_none()
         same = hmac.compare_digest(_digest(text), NOBODYS if row is None else row.digest)
         return _token(row) if row is not None and same and row.revoked is None else None
 
     def any(self) -> bool:
         """Whether there ever was a token: a store does not open to everybody because the last one was revoked."""
-        with self._engine.connect() as connection:
+        with self._database.reads() as connection:
             return connection.execute(select(table.c.id).limit(1)).first() is not None
 
 

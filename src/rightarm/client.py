@@ -1,1 +1,0 @@
-"""`connect`: the verbs of a bandit on a decision service."""

@@ -1,0 +1,349 @@
+"""A bandit of a service: the verbs of `rightarm.Bandit`, each as the requests that it makes and how it reads them."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from rightarm.client.methods import Awaits, Waits, reading, verb
+from rightarm.client.requests import by_name, get, number_of, send, several, text_of
+from rightarm.client.steps import Steps, read
+from rightarm.contexts.features import rows_of
+from rightarm.estimators import Estimator
+from rightarm.extras import polars_for
+from rightarm.live.arms import check_reward
+from rightarm.live.ledger import Decision, Unit
+from rightarm.messages import (
+    Arm,
+    Ask,
+    Bandit,
+    Best,
+    Cancel,
+    Cancelled,
+    Change,
+    Choice,
+    Choices,
+    Difference,
+    History,
+    Hour,
+    Probabilities,
+    Question,
+    SampleRatio,
+    Summary,
+    Tell,
+    Tells,
+    Told,
+    ToldAll,
+)
+from rightarm.scores.policy import Policy
+
+if TYPE_CHECKING:
+    import polars
+
+
+class BanditVerbs:
+    """The verbs; `rightarm.Bandit` says what each does. Where they do more or less, it is said here.
+
+    Every request may be sent several times until an answer comes, and counts once: decisions and rewards carry a key.
+    """
+
+    def __init__(self, carrier: Any, name: str) -> None:
+        self._carrier, self.name = carrier, name
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r} of {self._carrier.options.url}>"
+
+    def _path(self, *more: str) -> str:
+        return "/".join(["/bandits", self.name, *more])
+
+    # Decisions and rewards.
+
+    @verb
+    def ask(
+        self,
+        size: int | None = None,
+        *,
+        context: Any = None,
+        contexts: Any = None,
+        arm_features: Any = None,
+        among: Iterable[Arm] | None = None,
+        unit: Unit | None = None,
+        meta: Mapping[str, Any] | None = None,
+        key: str | None = None,
+    ) -> Steps[Any]:
+        """Decide: a `Decision`, or a list of them if ``size`` or ``contexts`` are given; see `rightarm.Bandit.ask`.
+
+        The same ``key`` always gets the same decision, also from another process and after a crash.
+        """
+        members = None if among is None else several("among", among)
+        if arm_features is not None and not isinstance(arm_features, Mapping):
+            arm_features = yield from self._by_arm(arm_features, members)
+        message = Ask(
+            unit=unit,
+            context=context,
+            contexts=None if contexts is None else list(rows_of(contexts)),
+            arm_features=by_name(arm_features),
+            among=members,
+            size=size,
+            key=_new_key() if key is None else key,
+            meta=None if meta is None else dict(meta),
+        )
+        content = yield send("POST", self._path("ask"), message)
+        if size is None and contexts is None:
+            return _decision(read(content, Choice))
+        return [_decision(choice) for choice in read(content, Choices).decisions]
+
+    def _by_arm(self, table: Any, members: list[Arm] | None) -> Steps[dict[Arm, Any]]:
+        """A table with a row for each arm that can be chosen, by arm."""
+        rows = rows_of(table)
+        found = yield from self._describe()
+        arms = [arm for arm in found.arms if members is None or arm in members]
+        if len(rows) != len(arms):
+            raise ValueError(f"arm_features must have a row for each of {len(arms)} arms, got {len(rows)} rows")
+        return dict(zip(arms, rows, strict=True))
+
+    @verb
+    def tell(
+        self,
+        decision: Any = None,
+        reward: float | None = None,
+        *,
+        arm: Any = ...,
+        context: Any = None,
+        arm_features: Any = None,
+        key: str | None = None,
+    ) -> Steps[Any]:
+        """The reward of a decision or of an arm, or a batch of pairs of decisions and rewards; see `Bandit.tell`.
+
+        True if it was taken, False if it was told before, which is also the case if an answer was lost on its way and
+        the request had to be sent again; a list of these for a batch, of which all is taken or none.
+        """
+        if (decision is None) == (arm is ...):
+            given = "neither" if decision is None else f"{decision!r:.200} and arm={arm!r}"
+            raise TypeError(f"tell takes either a decision or arm=, got {given}")
+        key = _new_key() if key is None else key
+        if decision is not None and reward is None and not isinstance(decision, Decision | int | str):
+            return (yield from self._tell_batch(decision, key))
+        if arm_features is not None and not isinstance(arm_features, Mapping):
+            arm_features = yield from self._by_arm(arm_features, [arm])
+        message = Tell(
+            reward=check_reward(reward),
+            decision=None if decision is None else number_of(decision),
+            key=key,
+            arm=None if arm is ... else arm,
+            context=context,
+            arm_features=by_name(arm_features),
+        )
+        return _taken(read((yield send("POST", self._path("tell"), message)), Told))
+
+    def _tell_batch(self, batch: Any, key: str) -> Steps[list[bool]]:
+        if not isinstance(batch, Iterable):
+            raise TypeError(f"tell takes a decision and a reward, or pairs of both, got {batch!r:.200}")
+        pairs = batch.items() if isinstance(batch, Mapping) else batch
+        rewards = [
+            Tell(decision=number_of(decision), reward=check_reward(reward), key=f"{key}-{i}")
+            for i, (decision, reward) in enumerate(pairs)
+        ]
+        if not rewards:
+            return []
+        told = read((yield send("POST", self._path("tell"), Tells(rewards=rewards))), ToldAll)
+        return [_taken(one) for one in told.rewards]
+
+    @verb
+    def correct(self, decision: Decision[Any] | int | str, reward: float) -> Steps[bool]:
+        """Replace the reward of a decision; True if something changed."""
+        message = Tell(decision=number_of(decision), reward=check_reward(reward), correct=True)
+        return _taken(read((yield send("POST", self._path("tell"), message)), Told))
+
+    @verb
+    def cancel(self, decision: Decision[Any] | int | str) -> Steps[bool]:
+        """Forget a decision that will have no reward; False if it does not wait for one any more.
+
+        It is also False if an answer was lost on its way and the request had to be sent again.
+        """
+        message = Cancel(decision=number_of(decision))
+        found: bool = read((yield send("POST", self._path("cancel"), message)), Cancelled).cancelled
+        return found
+
+    # What it is and what it knows.
+
+    def _describe(self) -> Steps[Bandit]:
+        found: Bandit = read((yield get(self._path())), Bandit)
+        return found
+
+    @verb
+    def describe(self) -> Steps[Bandit]:
+        """The bandit as it is now: arms, policy, settings, status, counts."""
+        return (yield from self._describe())
+
+    @reading
+    def arms(self) -> Steps[list[Arm]]:
+        """The arms that can be chosen."""
+        return (yield from self._describe()).arms
+
+    @reading
+    def policy(self) -> Steps[str]:
+        """The policy that decides, as text."""
+        return (yield from self._describe()).policy
+
+    @reading
+    def version(self) -> Steps[int]:
+        """The number of the last event."""
+        return (yield from self._describe()).version
+
+    @reading
+    def status(self) -> Steps[str]:
+        """Whether it is running, paused or archived."""
+        return (yield from self._describe()).status
+
+    @verb
+    def probabilities(
+        self, context: Any = None, *, arm_features: Any = None, among: Iterable[Arm] | None = None
+    ) -> Steps[dict[Arm, float]]:
+        """The probability of every arm in the next decision, in a context if the policy decides by it."""
+        members = None if among is None else several("among", among)
+        if arm_features is not None and not isinstance(arm_features, Mapping):
+            arm_features = yield from self._by_arm(arm_features, members)
+        message = Question(context=context, arm_features=by_name(arm_features), among=members)
+        found = read((yield send("POST", self._path("probabilities"), message)), Probabilities)
+        return {one.arm: one.probability for one in found.probabilities}
+
+    @verb
+    def difference(self, arm: Arm, other: Arm, *, confidence: float = 0.95) -> Steps[Difference]:
+        """By how much the mean of ``arm`` is above that of ``other``: an interval that holds at any time."""
+        content = yield get(self._path("difference"), arm=arm, other=other, confidence=confidence)
+        found: Difference = read(content, Difference)
+        return found
+
+    @verb
+    def best(self, *, confidence: float = 0.95, tolerance: float = 0.0) -> Steps[Best]:
+        """Which arms can still be the best, which one to choose, and what choosing it for good can cost."""
+        found: Best = read((yield get(self._path("best"), confidence=confidence, tolerance=tolerance)), Best)
+        return found
+
+    def _table(self) -> Steps[list[dict[str, Any]]]:
+        found: Summary = read((yield get(self._path("summary"))), Summary)
+        return [msgspec.structs.asdict(row) for row in found.arms]
+
+    @verb
+    def table(self) -> Steps[list[dict[str, Any]]]:
+        """For every arm: pulls, estimate, mean with a 95% interval, share, probability now, pending."""
+        return (yield from self._table())
+
+    @verb
+    def summary(self) -> Steps[polars.DataFrame]:
+        """`table` as a Polars frame."""
+        rows = [row | {"arm": str(row["arm"])} for row in (yield from self._table())]
+        frame: polars.DataFrame = polars_for("summary()").DataFrame(rows, infer_schema_length=None)
+        return frame
+
+    @verb
+    def history(self, hours: int | None = None) -> Steps[list[Hour]]:
+        """How decisions and rewards were shared among arms, hour by hour; of the last so many hours, or of all."""
+        found: list[Hour] = read((yield get(self._path("history"), hours=hours)), History).hours
+        return found
+
+    @verb
+    def sample_ratio(self, *, confidence: float = 0.99) -> Steps[SampleRatio]:
+        """Whether arms came as often as their propensities say."""
+        found: SampleRatio = read((yield get(self._path("sample-ratio"), confidence=confidence)), SampleRatio)
+        return found
+
+    @verb
+    def events(self, after: int = 0, limit: int = 10_000) -> Steps[list[dict[str, Any]]]:
+        """The events after that of the number ``after``, at most ``limit``: what the bandit's state is made of."""
+        content = yield get(self._path("events"), after=after, limit=limit)
+        return [read(line, dict[str, Any]) for line in content.splitlines()]
+
+    # Changes.
+
+    def _change(self, message: Change) -> Steps[Bandit]:
+        found: Bandit = read((yield send("PATCH", self._path(), message)), Bandit)
+        return found
+
+    @verb
+    def add_arm(self, arm: Arm, *, prior: Any = None) -> Steps[None]:
+        """Add an arm. This and the other changes of arms read the list of arms and then write it: one at a time."""
+        found = yield from self._describe()
+        if arm in (*found.arms, *found.retired):
+            raise ValueError(f"arms must differ, got {arm!r} again")
+        yield from self._change(Change(arms=[*found.arms, arm], prior=_prior(arm, prior)))
+
+    @verb
+    def retire_arm(self, arm: Arm) -> Steps[None]:
+        """Choose an arm no more; what is pending for it is still learned."""
+        found = yield from self._describe()
+        _check_known(arm, found)
+        yield from self._change(Change(arms=[other for other in found.arms if other != arm]))
+
+    @verb
+    def restore_arm(self, arm: Arm) -> Steps[None]:
+        """Choose a retired arm again, with what is known of it still."""
+        found = yield from self._describe()
+        _check_known(arm, found)
+        yield from self._change(Change(arms=[*(other for other in found.arms if other != arm), arm]))
+
+    @verb
+    def replace_arm(self, arm: Arm, by: Arm, *, prior: Any = None) -> Steps[None]:
+        """Retire an arm and add the one that comes in its place, at once."""
+        found = yield from self._describe()
+        if arm not in found.arms:
+            raise ValueError(f"arm must be one of {found.arms}, got {arm!r}")
+        if by in (*found.arms, *found.retired):
+            raise ValueError(f"by must be a new arm, got {by!r}")
+        arms = [by if other == arm else other for other in found.arms]
+        yield from self._change(Change(arms=arms, prior=_prior(by, prior)))
+
+    @verb
+    def change_policy(self, policy: Policy | str, estimator: Estimator | str | None = None) -> Steps[Bandit]:
+        """Go on with another policy, and with what was learned so far."""
+        own = None if estimator is None else text_of(estimator)
+        return (yield from self._change(Change(policy=text_of(policy), estimator=own)))
+
+    @verb
+    def pause(self) -> Steps[Bandit]:
+        """Decide nothing until `resume`; rewards are still learned."""
+        return (yield from self._change(Change(status="paused")))
+
+    @verb
+    def resume(self) -> Steps[Bandit]:
+        """Decide again."""
+        return (yield from self._change(Change(status="running")))
+
+    @verb
+    def archive(self) -> Steps[Bandit]:
+        """Decide and learn nothing any more."""
+        return (yield from self._change(Change(status="archived")))
+
+
+class RemoteBandit(BanditVerbs, Waits):
+    """A bandit of a service, whose verbs wait for the answers."""
+
+
+class AsyncBandit(BanditVerbs, Awaits):
+    """A bandit of a service, whose verbs are to be awaited."""
+
+
+def _decision(choice: Choice) -> Decision[Any]:
+    counted = choice.round, choice.version
+    return Decision(choice.decision, choice.arm, choice.propensity, *counted, choice.group, choice.error)
+
+
+def _taken(told: Told) -> bool:
+    return told.outcome != "duplicate"
+
+
+def _new_key() -> str:
+    return secrets.token_hex(16)
+
+
+def _prior(arm: Arm, prior: Any) -> dict[str, Any] | None:
+    return None if prior is None else {str(arm): list(prior)}
+
+
+def _check_known(arm: Arm, found: Bandit) -> None:
+    if arm not in (*found.arms, *found.retired):
+        raise ValueError(f"arm must be one of {[*found.arms, *found.retired]}, got {arm!r}")

@@ -1,0 +1,84 @@
+"""What verbs send: requests with messages as their bodies."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+
+from rightarm.client.steps import Request
+from rightarm.estimators import Estimator
+from rightarm.live.ledger import Decision, whole_id
+from rightarm.messages import Message
+from rightarm.scores.policy import Policy
+
+
+def send(method: str, path: str, message: Message) -> Request:
+    """A request with a message."""
+    plain = msgspec.to_builtins(message, enc_hook=_plain, str_keys=True)
+    return Request(method, path, json.dumps(plain, allow_nan=False).encode())  # msgspec would write NaN as null
+
+
+def get(path: str, **query: Any) -> Request:
+    """A request for something to read."""
+    return Request("GET", path, query=tuple((name, str(value)) for name, value in query.items() if value is not None))
+
+
+def _plain(value: Any) -> Any:
+    """What NumPy and others have, as JSON has it."""
+    for kind in (str, bool, int, float):
+        if isinstance(value, kind):
+            return kind(value)
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Sequence):
+        return list(value)
+    raise TypeError(f"a service can be sent what JSON knows, got {value!r:.200}")
+
+
+def number_of(decision: Any) -> int:
+    """The id of a decision, given as such or by its id."""
+    return whole_id(decision, decision.id if isinstance(decision, Decision) else decision)
+
+
+def text_of(formula: Policy | Estimator | str) -> str:
+    """A policy or an estimator as text that a service reads; one of a user's own with the module that has it.
+
+    >>> import rightarm as ra
+    >>> text_of(ra.UCB(C=0.5))
+    'UCB(C=0.5)'
+    """
+    if isinstance(formula, str):
+        return formula
+    if not isinstance(formula, Policy):
+        return repr(formula)
+    function = formula.family.function
+    if function.__module__.startswith("rightarm."):
+        return repr(formula)
+    if function.__module__ == "__main__" or function.__qualname__ != function.__name__ or formula.family.bare:
+        raise ValueError(
+            f"policy must be one of a module, where a service can find it, got {formula!r} of this program"
+        )
+    return f"{function.__module__}:{formula!r}"
+
+
+def seconds(span: float | timedelta | None) -> float | None:
+    """A span of time in seconds."""
+    return span.total_seconds() if isinstance(span, timedelta) else span
+
+
+def by_name(features: Mapping[Any, Any] | None) -> dict[str, Any] | None:
+    """What is given for arms, by their names as text."""
+    return None if features is None else {str(arm): value for arm, value in features.items()}
+
+
+def several(name: str, arms: Iterable[Any]) -> list[Any]:
+    """Several arms as a list."""
+    if isinstance(arms, str | bytes) or not isinstance(arms, Iterable):
+        raise TypeError(f"{name} must be several arms, got {arms!r:.200}")
+    return list(arms)

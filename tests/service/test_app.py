@@ -1,0 +1,178 @@
+"""What the service answers, by Litestar's client."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from serving import HOME, Served, served
+
+import rightarm as ra
+
+
+@pytest.fixture
+def app(sqlite_url: str) -> Iterator[Served]:
+    with served(sqlite_url) as found:
+        yield found
+
+
+def test_a_bandit_is_made_once_and_shown(app: Served) -> None:
+    again = app.client.put("/bandits/home", json=HOME)
+    other = app.client.put("/bandits/home", json=HOME | {"floor": 0.1})
+    assert (again.status_code, other.status_code, other.json()["field"]) == (200, 409, "name")
+    shown = app.get("/bandits/home").json()
+    assert (shown["arms"], shown["policy"], shown["status"]) == (["red", "blue"], "UCB(C=0.5)", "running")
+    assert app.get("/bandits").json() == {"bandits": ["home"]}
+
+
+def test_decisions_are_those_of_a_bandit_with_the_same_seed(app: Served) -> None:
+    bandit = ra.Bandit(["red", "blue"], ra.UCB(C=0.5), reward_range=(0, 1), seed=1)
+    for i in range(30):
+        made, expected = app.ask(), bandit.ask()
+        assert (made["decision"], made["arm"], made["propensity"]) == (expected.id, expected.arm, expected.propensity)
+        reward = i % 3 / 2
+        told = app.post("/bandits/home/tell", {"decision": made["decision"], "reward": reward}).json()
+        assert (told["outcome"], bandit.tell(expected, reward)) == ("learned", True)
+    rows = app.get("/bandits/home/summary").json()["arms"]
+    assert rows == [{**row, "kind": "bounded"} for row in bandit.table()]
+    answer = app.get("/bandits/home/difference", params={"arm": "red", "other": "blue", "confidence": 0.9}).json()
+    expected_difference = bandit.difference("red", "blue", confidence=0.9)
+    assert (answer["low"], answer["high"]) == (expected_difference.low, expected_difference.high)
+    assert app.get("/bandits/home/best?tolerance=0.5").json()["cost"] == bandit.best(tolerance=0.5).cost
+    chances = app.post("/bandits/home/probabilities", {"among": ["red"]}).json()["probabilities"]
+    assert chances == [{"arm": "red", "probability": 1.0}]
+
+
+def test_a_key_gives_the_same_answer_and_a_unit_keeps_its_arm(app: Served) -> None:
+    assert app.ask(key="k") == app.ask(key="k") != app.ask(key="l")
+    assert app.ask(unit="visitor")["decision"] == app.ask(unit="visitor")["decision"]
+    several = app.ask(size=3)["decisions"]
+    assert len({one["decision"] for one in several}) == 3
+
+
+def test_rewards_count_once_all_or_none(app: Served) -> None:
+    first, second = (one["decision"] for one in app.ask(size=2)["decisions"])
+    path = "/bandits/home/tell"
+    wrong = app.post(path, {"rewards": [{"decision": first, "reward": 1}, {"decision": 3, "reward": 1}]})
+    assert wrong.status_code == 404
+    good = app.post(path, {"rewards": [{"decision": first, "reward": 1}, {"decision": second, "reward": 0}]})
+    assert [one["outcome"] for one in good.json()["rewards"]] == ["learned", "learned"]
+    assert app.post(path, {"decision": first, "reward": 1}).json()["outcome"] == "duplicate"
+    assert app.post(path, {"decision": first, "reward": 0}).status_code == 409
+    assert app.post(path, {"decision": first, "reward": 0, "correct": True}).json()["outcome"] == "corrected"
+    tricky = app.post(path, {"arm": "red", "reward": 1, "context": {"rewards": 3}})  # no batch
+    assert (tricky.status_code, tricky.json()["field"]) == (422, "context") or tricky.status_code == 422
+
+
+def test_changes_name_who_and_pause_and_archive(app: Served) -> None:
+    changed = app.client.patch("/bandits/home", json={"arms": ["red", "green"], "policy": "UCB(C=1)"}).json()
+    assert (changed["arms"], changed["retired"], changed["policy"]) == (["red", "green"], ["blue"], "UCB(C=1.0)")
+    assert app.client.patch("/bandits/home", json={"status": "paused"}).json()["status"] == "paused"
+    refused = app.post("/bandits/home/ask")
+    assert (refused.status_code, refused.json()["field"]) == (409, "status")
+    events = [json.loads(line) for line in app.get("/bandits/home/events").text.splitlines()]
+    assert [event["n"] for event in events] == list(range(1, len(events) + 1))
+    assert {event["by"] for event in events if event["event"] in ("arms", "policy", "status")} == {"local"}
+
+
+def test_policies_with_contexts_are_made_from_text(app: Served) -> None:
+    estimator = "Linear(Features(numbers=['hour'], categories={'device': ['phone', 'desktop']}))"
+    made = app.client.put("/bandits/ctx", json={"arms": [1, 2], "policy": "UCB(C=0.5)", "estimator": estimator})
+    assert made.status_code == 201, made.text
+    asked = app.post("/bandits/ctx/ask", {"context": {"hour": 9, "device": "phone"}}).json()
+    assert asked["arm"] in (1, 2)
+    wrong = app.post("/bandits/ctx/ask", {"context": {"minute": 9}})
+    assert (wrong.status_code, wrong.json()["field"]) == (422, "context")
+    assert app.post("/bandits/ctx/probabilities", {"context": [9, 0, 1, 0, 0, 0]}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("text", "field"),
+    [
+        ({"policy": "os:system('true')"}, "policy"),
+        ({"policy": "__import__('os')"}, "policy"),
+        ({"policy": "UCB(C=-1)"}, "policy"),
+        ({"policy": "UCB(C=1).family"}, "policy"),
+        ({"estimator": "Linear(100000)"}, "estimator"),
+        ({"estimator": "UCB(C=1)"}, "estimator"),
+        ({"policy": "UCB(C=1, estimator=Catoni(C=2))", "estimator": "Mean(window=9)"}, "estimator"),
+        ({"floor": 7}, "floor"),
+        ({"arms": []}, "arms"),
+        ({"nonsense": 1}, "nonsense"),
+        ({"reward_range": [1, 0]}, "reward_range"),
+    ],
+)
+def test_what_a_bandit_cannot_be_made_of_is_said(app: Served, text: dict[str, Any], field: str) -> None:
+    answer = app.client.put("/bandits/other", json={"arms": ["a", "b"]} | text)
+    assert (answer.status_code, answer.json()["field"]) == (422, field), answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert app.get("/bandits/other").status_code == 404
+
+
+def test_decisions_history_and_ratio_can_be_read(app: Served) -> None:
+    made = [app.ask() for _ in range(40)]
+    found = app.get(f"/bandits/home/decisions/{made[3]['decision']}").json()
+    assert (found["decision"]["arm"], found["answer"]) == (made[3]["arm"], None)
+    assert app.get("/bandits/home/decisions/999").status_code == 404
+    assert sum(row["decisions"] for row in app.get("/bandits/home/history").json()["hours"]) == 40
+    ratio = app.get("/bandits/home/sample-ratio").json()
+    assert (ratio["rows"], ratio["alarm"]) == (40, False)
+    page = app.get("/bandits/home/events?after=2&limit=3").text.splitlines()
+    assert [json.loads(line)["n"] for line in page] == [3, 4, 5]
+
+
+def test_health_ready_metrics_and_a_line_for_each_request(app: Served) -> None:
+    assert app.get("/health").json()["status"] == "alive"
+    assert app.get("/ready").json()["status"] == "ready"
+    told = app.post("/bandits/home/tell", {"decision": app.ask()["decision"], "reward": 1})
+    assert told.status_code == 200
+    text = app.get("/metrics").text
+    for line in (
+        'rightarm_decisions_total{bandit="home"} 1.0',
+        'rightarm_rewards_total{bandit="home",outcome="learned"} 1.0',
+        'rightarm_reward_delay_seconds_count{bandit="home"} 1.0',
+        'rightarm_requests_total{method="POST",route="/bandits/{name}/ask",status="200"} 1.0',
+    ):
+        assert line in text
+    app.service.journal.close()
+    lines = [json.loads(line) for line in app.log.getvalue().splitlines()]
+    asked = next(line for line in lines if line["route"] == "/bandits/{name}/ask")
+    assert (asked["status"], asked["token"], asked["bandit"], asked["method"]) == (200, "local", "home", "POST")
+
+
+PROBLEMS = [
+    ("GET", "/nonsense", b"", 404, None),
+    ("DELETE", "/bandits/home", b"", 405, None),
+    ("GET", "/bandits/home/ask", b"", 405, None),
+    ("POST", "/bandits/nobody/ask", b"{}", 404, "name"),
+    ("POST", "/bandits/no%20name/ask", b"{}", 422, "name"),
+    ("GET", "/bandits/-x/summary", b"", 422, "name"),
+    ("POST", "/bandits/home/ask", b"{", 400, None),
+    ("POST", "/bandits/home/ask", b'{"meta": {"a": NaN}}', 400, None),
+    ("POST", "/bandits/home/ask", b'{"meta": {"a": 1e999}}', 422, "meta[...]"),
+    ("POST", "/bandits/home/ask", b'{"meta": {"a": "\xff"}}', 400, None),
+    ("POST", "/bandits/home/ask", b'{"unit": "\\u0000"}', 422, None),
+    ("POST", "/bandits/home/ask", b'{"meta": {"a": ' + b"[" * 40 + b"]" * 40 + b"}}", 400, None),
+    ("POST", "/bandits/home/ask", b'{"size": 0}', 422, "size"),
+    ("POST", "/bandits/home/ask", b"x" * 1_000_001, 413, None),
+    ("PUT", "/bandits/big", b"x" * 1_000_001, 413, None),
+    ("POST", "/bandits/home/tell", b'{"decision": 1, "reward": "1"}', 422, "reward"),
+    ("POST", "/bandits/home/tell", b'{"decision": 1}', 422, "reward"),
+    ("GET", "/bandits/home/best?tolerance=nan", b"", 422, "tolerance"),
+    ("GET", "/bandits/home/best?confidence=0.9&confidence=0.8", b"", 422, "confidence"),
+    ("GET", "/bandits/home/history?days=3", b"", 422, "days"),
+    ("GET", "/bandits/home/difference?arm=red&other=green", b"", 422, "other"),
+    ("GET", "/bandits/home/decisions/x", b"", 422, "id"),
+]
+
+
+def test_every_error_is_a_problem(app: Served) -> None:
+    for method, path, body, status, field in PROBLEMS:
+        answer = app.client.request(method, path, content=body)
+        problem = answer.json()
+        assert (answer.status_code, problem["field"]) == (status, field), (path, answer.text)
+        assert (problem["status"], answer.headers["content-type"]) == (status, "application/problem+json")
+        assert problem["detail"]
+        assert status != 405 or answer.headers["allow"]

@@ -1,0 +1,71 @@
+"""Schemathesis on the OpenAPI document: no status that is not documented, no answer of another form, no 5xx."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+import schemathesis
+from schemathesis.specs.openapi import checks
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis.errors import Unsatisfiable
+from schemathesis import GenerationMode
+from serving import HOME, server
+
+CHECKS = [
+    schemathesis.checks.not_a_server_error,
+    checks.status_code_conformance,
+    checks.content_type_conformance,
+    checks.response_headers_conformance,
+    checks.response_schema_conformance,
+    checks.negative_data_rejection,
+]
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with server(tmp_path_factory.mktemp("fuzzed")) as (_, found):
+        for name in ("home", "a", "0"):  # names that are found by chance too
+            assert httpx.put(f"{found}/bandits/{name}", json=HOME, timeout=60).status_code == 201
+        yield found
+
+
+def fuzz(address: str, examples: int) -> int:
+    """Play so many cases of each operation, half of them wrong on purpose; says how many these were."""
+    schema: Any = schemathesis.openapi.from_url(f"{address}/openapi.json")
+    played = 0
+    for found in schema.get_all_operations():
+        operation = found.ok()
+        for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE):
+
+            @settings(
+                max_examples=examples,
+                phases=[Phase.explicit, Phase.generate],
+                suppress_health_check=list(HealthCheck),
+                deadline=None,
+                derandomize=True,
+            )
+            @given(case=operation.as_strategy(generation_mode=mode))
+            def play(case: Any) -> None:
+                nonlocal played
+                played += 1
+                if played % 2 and "name" in case.path_parameters and mode is GenerationMode.POSITIVE:
+                    case.path_parameters["name"] = "home"
+                answer = case.call(timeout=60)
+                case.validate_response(answer, checks=CHECKS)
+
+            with contextlib.suppress(Unsatisfiable):  # where nothing is given, nothing can be wrong
+                play()
+    return played
+
+
+def test_a_few_hundred_requests(address: str) -> None:
+    assert fuzz(address, 6) > 150
+
+
+@pytest.mark.slow
+def test_ten_thousand_requests(address: str) -> None:
+    assert fuzz(address, 320) >= 10_000

@@ -1,0 +1,175 @@
+"""The small parts of the service, each by itself."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import sys
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from rightarm.evaluation import sample_ratio
+from rightarm.service import gate
+from rightarm.service.bodies import arm_named, depth
+from rightarm.service.journal import Journal
+from rightarm.service.metrics import Metrics
+from rightarm.service.policies import Policies
+from rightarm.service.problems import Refusal, refusal_of, wire
+from rightarm.service.ratio import Watch
+from rightarm.service.service import Delivery
+from rightarm.store import Conflict, NotFound, Unavailable
+
+
+def test_errors_have_their_statuses() -> None:
+    with pytest.raises(msgspec.ValidationError) as missing:
+        msgspec.json.decode(b'{"rewards": [{}]}', type=dict[str, list[msgspec.defstruct("One", [("reward", float)])]])  # type: ignore[misc]
+    cases: list[tuple[Exception, int, str | None]] = [
+        (NotFound("no", "name"), 404, "name"),
+        (Conflict("no", "key"), 409, "key"),
+        (Unavailable("no"), 503, None),
+        (TimeoutError(), 503, None),
+        (ValueError("holdout must be below 1, got 1.0"), 422, "holdout"),
+        (TypeError("arms must be several names, got 'a'"), 422, "arms"),
+        (ValueError("nonsense must be better"), 422, None),
+        (RecursionError("too deep"), 400, None),
+        (missing.value, 422, "[...][0].reward"),
+    ]
+    for error, status, field in cases:
+        found = refusal_of(error)
+        assert (found.status, found.field) == (status, field), error
+    assert wire(Unavailable("no")).headers == {"retry-after": "1"}
+    assert json.loads(wire(ValueError("half a pair: \ud800")).body)["detail"] == "half a pair: ?"
+
+
+def test_our_own_faults_say_where_they_are_but_not_to_clients(capsys: pytest.CaptureFixture[str]) -> None:
+    found = wire(ZeroDivisionError("secret"))
+    assert (found.status, b"secret" in found.body) == (500, False)
+    assert "ZeroDivisionError: secret" in capsys.readouterr().err
+
+
+def test_depth_is_that_of_brackets_outside_of_texts() -> None:
+    assert depth(b'{"a]": ["\\"[[", {"b": [1]}]}') == 4
+
+
+def test_arms_of_an_address_are_texts_or_numbers() -> None:
+    assert (arm_named("7", ["a", 7]), arm_named("7", ["7", 7]), arm_named("b", ["a"])) == (7, "7", "b")
+
+
+def test_policies_of_modules_that_were_named_at_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = "import rightarm as ra\n@ra.policy\ndef Sloth(pulls, mean, *, C: float = 1.0):\n    return mean / pulls\n"
+    (tmp_path / "mine_of_service.py").write_text(source)
+    monkeypatch.chdir(tmp_path)
+    policies = Policies(["mine_of_service"])
+    assert repr(policies.read("mine_of_service:Sloth(C=2)", None, 2)) == "Sloth(C=2.0)"
+    for text in ("mine_of_service:ra", "json:loads('1')", "rightarm.policies:UCB1()"):
+        with pytest.raises(Refusal, match="there is no"):
+            policies.read(text, None, 2)
+    assert str(tmp_path) not in sys.path
+
+
+def test_the_watch_gives_what_sample_ratio_gives() -> None:
+    lines = [json.dumps({"event": "arms", "n": 1, "arms": ["a", "b"]}).encode()]
+    arms = ["a"] * 30 + ["b"] * 30
+    for n, arm in enumerate(arms, start=2):
+        lines.append(json.dumps({"event": "decision", "n": n, "id": n, "arm": arm, "propensity": 0.5}).encode())
+    watch = Watch()
+    watch.take(lines[:40])
+    watch.take(lines[40:])
+    expected = sample_ratio({"arm": arms, "propensity": [0.5] * 60, "among": [["a", "b"]] * 60}).e_value
+    assert watch.look() == expected > 100
+
+
+def test_histograms_are_prometheus_own() -> None:
+    metrics = Metrics()
+    for seconds in (0.0005, 0.004, 99.0):
+        metrics.committed(3, seconds, 2)
+    text = metrics.text().decode()
+    for line in (
+        'rightarm_commit_seconds_bucket{le="0.001"} 1.0',
+        'rightarm_commit_seconds_bucket{le="+Inf"} 3.0',
+        'rightarm_commit_requests_bucket{le="4"} 3.0',
+        "rightarm_folded_events_total 6.0",
+    ):
+        assert line in text
+
+
+def test_who_writes_to_the_log_never_waits_for_it() -> None:
+    read, write = __import__("os").pipe()
+    with open(write, "w") as file:
+        journal = Journal(file)
+        for i in range(20_000):  # far more than a pipe holds that nobody reads
+            journal.say("something", number=i)
+        journal.close()
+        __import__("os").close(read)
+
+
+def test_lines_are_written_in_their_order() -> None:
+    log = io.StringIO()
+    journal = Journal(log)
+    for i in range(100):
+        journal.say("something", number=i)
+    journal.close()
+    assert [json.loads(line)["number"] for line in log.getvalue().splitlines()] == list(range(100))
+
+
+def test_results_and_errors_come_to_the_event_loop() -> None:
+    async def play() -> list[Any]:
+        delivery, futures = Delivery(), [Future[int]() for _ in range(3)]
+        waiters = [delivery.of(future) for future in futures]
+        waiters[2].cancel()
+        futures[0].set_result(7)
+        futures[1].set_exception(ValueError("no"))
+        futures[2].set_result(8)
+        return list(await asyncio.gather(*waiters[:2], return_exceptions=True))
+
+    value, error = asyncio.run(play())
+    assert (value, str(error)) == (7, "no")
+
+
+class Slow:
+    """A service of which nothing is used but its metrics and its log."""
+
+    def __init__(self) -> None:
+        self.metrics, self.log = Metrics(), io.StringIO()
+        self.journal, self.access = Journal(self.log), self
+
+    async def caller(self, headers: Any) -> Any:
+        from rightarm.service.access import LOCAL
+
+        return LOCAL
+
+
+@pytest.mark.parametrize(("path", "status"), [("/bandits/home/ask", 408), ("/bandits", 503)])
+def test_a_request_has_an_end(monkeypatch: pytest.MonkeyPatch, path: str, status: int) -> None:
+    monkeypatch.setattr(gate, "PATIENCE", 0.01)
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        await asyncio.Event().wait()
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        scope["read"].whole = True
+        await asyncio.Event().wait()
+
+    async def play() -> None:
+        scope: Any = {"type": "http", "path": path, "method": "POST", "headers": []}
+        made = gate.Exchange.__init__
+
+        def seen(self: Any, scope: Any, receive: Any, send: Any) -> None:
+            made(self, scope, receive, send)
+            scope["read"] = self
+
+        monkeypatch.setattr(gate.Exchange, "__init__", seen)
+        await gate.Gate(app, Slow())(scope, receive, send)  # type: ignore[arg-type]
+
+    asyncio.run(play())
+    assert sent[0]["status"] == status
+    assert json.loads(sent[1]["body"])["status"] == status

@@ -1,0 +1,290 @@
+"""Stores beyond the contract: threads, replicas, decisions of long ago, copies, old tables, databases that fail."""
+
+import shutil
+import sqlite3
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rightarm as ra
+from rightarm.live import ledger
+from rightarm.messages import Ask, Change, Choice, Definition, Tell
+from rightarm.store import Commits, Conflict, NotFound, Store, Unavailable, Work, open_store, verbs
+from rightarm.store import store as store_module
+from rightarm.store.backup import backup
+from rightarm.store.connections import connect
+from rightarm.store.migrations import migrate, newest
+from rightarm.store.verify import verify
+
+OLD = Path(__file__).parents[1] / "data" / "stores"
+POLICY = ra.BoltzmannGumbel(C=0.5)
+
+
+def make(store: Store, name: str = "home", policy: ra.Policy = POLICY, **options: Any) -> None:
+    definition = Definition(arms=["red", "blue"], policy=repr(policy), **options)
+    store.do(store.create(name, definition, policy, by="test"))
+
+
+def ask(store: Store, name: str = "home", **request: Any) -> list[Choice]:
+    choices: list[Choice] = store.do(name, partial(verbs.ask, request=Ask(**request)))
+    return choices
+
+
+def tell(store: Store, decision: int, reward: float, name: str = "home", **request: Any) -> str:
+    rewards = [Tell(decision=decision, reward=reward, **request)]
+    return str(store.do(name, partial(verbs.tell, rewards=rewards))[0].outcome)
+
+
+def check(url: str, decisions: int) -> None:
+    with closing(connect(url)) as database:
+        found = verify(database)
+    assert not found.findings
+    assert found.decisions == decisions
+
+
+def test_many_threads_and_two_replicas_lose_nothing(store_url: str) -> None:
+    replicas = [Commits(open_store(store_url)) for _ in range(2)]
+    make(replicas[0].store)
+    sizes, told = list[int](), list[tuple[int, float]]()
+    replicas[0].observe = lambda requests, seconds, folded: sizes.append(requests)
+
+    def play(number: int) -> None:
+        for place in range(25):
+            commits = replicas[(number + place) % 2]
+            [choice] = commits.submit("home", partial(verbs.ask, request=Ask(key=f"{number}-{place}"))).result()
+            rewards = [Tell(decision=choice.decision, reward=float(place % 2))]
+            [one] = commits.submit("home", partial(verbs.tell, rewards=rewards)).result()
+            assert one.outcome == "learned"
+            told.append((choice.decision, float(place % 2)))
+
+    threads = [threading.Thread(target=play, args=(number,)) for number in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    described = [replica.submit("home", verbs.describe).result() for replica in replicas]
+    assert [(one.decisions, one.rewards, one.version) for one in described] == [(400, 400, 802)] * 2
+    assert len(set(told)) == 400
+    assert replicas[0].store.folded
+    assert max(sizes) > 1  # some were committed together
+    for replica in replicas:
+        replica.close()
+    check(store_url, 400)
+
+
+def test_what_waits_is_done_before_closing(sqlite_url: str) -> None:
+    commits = Commits(open_store(sqlite_url))
+    make(commits.store)
+    futures: list[Future[Any]] = [commits.submit("home", partial(verbs.ask, request=Ask())) for _ in range(50)]
+    commits.close()
+    assert len({future.result()[0].decision for future in futures}) == 50
+    with pytest.raises(Unavailable, match="closing"):
+        commits.submit("home", verbs.describe)
+    check(sqlite_url, 50)
+
+
+def test_decisions_of_long_ago_are_still_known(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ledger, "REMEMBERED", 3)
+    store = open_store(sqlite_url)
+    make(store)
+    made = ask(store, size=10)
+    for choice in made[:8]:
+        assert tell(store, choice.decision, 0.5) == "learned"
+    assert store.do("home", partial(verbs.cancel, number=made[8].decision))
+    assert tell(store, made[0].decision, 0.5) == "duplicate"
+    with pytest.raises(Conflict, match="too long ago"):
+        tell(store, made[0].decision, 0.25)
+    with pytest.raises(Conflict, match="too long ago"):
+        tell(store, made[0].decision, 0.25, correct=True)
+    assert not store.do("home", partial(verbs.cancel, number=made[0].decision))
+    with pytest.raises(NotFound, match="decision 7 was never made by home"):
+        store.do("home", partial(verbs.cancel, number=7))
+    store.close()
+
+
+def test_rewards_that_add_up_count_once_with_a_key(store_url: str) -> None:
+    store = open_store(store_url)
+    make(store, window_of_reward=1e9, several="sum", learn="at close")
+    [choice] = ask(store)
+    outcomes = [tell(store, choice.decision, 1.0, key=key) for key in ("a", "a", "b", "b", "a")]
+    assert outcomes == ["noted", "duplicate", "noted", "duplicate", "duplicate"]
+    with pytest.raises(Conflict, match="key must be a new one"):
+        tell(store, choice.decision, 2.0, key="a")
+    waiting = store.do("home", lambda live: live.actions.state.ledger.pending[choice.decision].so_far)
+    assert waiting == 2.0
+    store.close()
+
+
+def test_snapshots_are_written_and_make_a_start_quick(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_module, "EVERY", 50)
+    store = open_store(store_url)
+    make(store)
+    for _ in range(20):
+        for choice in ask(store, size=10):
+            tell(store, choice.decision, 1.0)
+    states = store.do("home", lambda live: live.snapshot())
+    store._lives.clear()
+    assert store.do("home", lambda live: live.saved) > 300
+    assert store.do("home", lambda live: live.snapshot()) == states
+    store.database.close()  # as if the process were killed: nothing is written at the end
+    check(store_url, 200)
+
+
+CASES: dict[str, Callable[[Store], Any]] = {
+    "arms": lambda store: make(store, "bad", control="green"),
+    "floor": lambda store: make(store, "bad", floor=0.7),
+    "size": lambda store: ask(store, size=2, unit="u"),
+    "among": lambda store: ask(store, among=["green"]),
+    "context": lambda store: ask(store, context={"hour": 1}),
+    "reward": lambda store: tell(store, ask(store)[0].decision, 1e300),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_wrong_is_an_error_and_no_event(case: str, sqlite_url: str) -> None:
+    store = open_store(sqlite_url)
+    make(store, reward_range=(0, 1))
+    with pytest.raises((TypeError, ValueError)):
+        CASES[case](store)
+    assert [name for name in store.bandits() if name != "home"] == []
+    kinds = [line.split(b'"')[3] for line in store.events("home")]
+    assert kinds in ([b"settings", b"arms"], [b"settings", b"arms", b"decision"])
+    store.close()
+
+
+def test_contexts_and_features_of_arms(store_url: str) -> None:
+    store = open_store(store_url)
+    policy = ra.BoltzmannGumbel(C=0.1, estimator=ra.Linear(["hour"], arm_features=["price"]))
+    make(store, policy=policy)
+    prices = {"red": {"price": 1.0}, "blue": {"price": 2.0}}
+    for hour in range(10):
+        [choice] = ask(store, context={"hour": hour}, arm_features=prices)
+        tell(store, choice.decision, hour / 10)
+    assert len(ask(store, contexts=[{"hour": 1}, {"hour": 2}], arm_features=prices)) == 2
+    store.close()
+    check(store_url, 12)
+
+
+def test_a_database_that_fails_is_unavailable_and_nothing_is_half_done(sqlite_url: str) -> None:
+    store = open_store(sqlite_url)
+    make(store)
+    [choice] = ask(store)
+    path = sqlite_url.removeprefix("sqlite:///")
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("CREATE TRIGGER no BEFORE INSERT ON events BEGIN SELECT RAISE(FAIL, 'no space'); END")
+    for _ in range(2):
+        with pytest.raises(Unavailable, match="no space"):
+            tell(store, choice.decision, 1.0)
+    assert store.do("home", lambda live: live.version) == 3
+    other.execute("DROP TRIGGER no")
+    assert tell(store, choice.decision, 1.0) == "learned"
+    other.close()
+    store.close()
+    check(sqlite_url, 1)
+
+
+def test_one_process_decides_on_a_file(sqlite_url: str) -> None:
+    store, other = open_store(sqlite_url), open_store(sqlite_url)
+    store.hold()
+    with pytest.raises(BlockingIOError, match="another writer has this store open"):
+        other.hold()
+    store.close()
+    other.hold()
+    other.close()
+
+
+@pytest.mark.parametrize("given", ["home.db", "mysql://host/db", "sqlite://", "postgresql+asyncpg", ""])
+def test_addresses_that_are_none(given: str) -> None:
+    with pytest.raises(ValueError, match="store must"):
+        open_store(given)
+
+
+def test_a_database_of_somebody_else_is_refused(tmp_path: Path) -> None:
+    connection = sqlite3.connect(tmp_path / "other.db")
+    connection.execute("CREATE TABLE customers (name TEXT)")
+    connection.close()
+    with pytest.raises(ValueError, match="store must be empty or one of rightarm, got tables customers"):
+        open_store(f"sqlite:///{tmp_path}/other.db")
+
+
+def test_tables_of_a_newer_version_are_refused(sqlite_url: str) -> None:
+    open_store(sqlite_url).close()
+    connection = sqlite3.connect(sqlite_url.removeprefix("sqlite:///"), isolation_level=None)
+    connection.execute("UPDATE alembic_version SET version_num = '9999'")
+    connection.close()
+    with pytest.raises(ValueError, match="version 9999: a newer rightarm made it"):
+        open_store(sqlite_url)
+
+
+@pytest.mark.parametrize("path", sorted(OLD.glob("*.db")), ids=lambda path: path.stem)
+def test_stores_of_every_version_go_on(path: Path, tmp_path: Path) -> None:
+    shutil.copy(path, tmp_path / "store.db")
+    url = f"sqlite:///{tmp_path}/store.db"
+    with closing(connect(url)) as database:
+        assert migrate(database)[1] == newest()
+        assert not verify(database).findings
+    store = open_store(url)
+    assert [choice.arm in ("red", "blue") for choice in ask(store, size=3)] == [True] * 3
+    store.close()
+    check(url, 43)
+
+
+def test_old_stores_are_kept() -> None:
+    assert {path.stem for path in OLD.glob("*.db")} >= {newest()}
+
+
+def test_a_copy_has_everything_and_goes_on(store_url: str, tmp_path: Path) -> None:
+    store = open_store(store_url)
+    make(store)
+    for choice in ask(store, size=20):
+        tell(store, choice.decision, 1.0)
+    token = store.tokens.add("me", ["ask"])
+    for target in (f"sqlite:///{tmp_path}/copy.db", store_url):
+        with closing(connect(store_url)) as source, closing(connect(target)) as copied:
+            if target == store_url:
+                with pytest.raises(ValueError, match="target must be empty"):
+                    backup(source, copied)
+            else:
+                assert backup(source, copied) == 42
+    copy = open_store(f"sqlite:///{tmp_path}/copy.db")
+    found = copy.tokens.find(token)
+    assert found is not None
+    assert found.label == "me"
+    assert ask(copy)[0].propensity == ask(store)[0].propensity
+    make(copy, "another")
+    assert copy.bandits() == ["another", "home"]
+    copy.close()
+    store.close()
+
+
+def test_archived_is_for_good(sqlite_url: str) -> None:
+    store = open_store(sqlite_url)
+    make(store)
+    [choice] = ask(store)
+    change = partial(verbs.change, policy=None, by="me")
+    store.do("home", partial(change, request=Change(status="archived")))
+    for refused in (lambda: ask(store), lambda: tell(store, choice.decision, 1.0)):
+        with pytest.raises(Conflict, match="home is archived"):
+            refused()
+    with pytest.raises(Conflict, match="for good"):
+        store.do("home", partial(change, request=Change(status="running")))
+    store.close()
+    check(sqlite_url, 1)
+
+
+def test_bandits_of_one_transaction(store_url: str) -> None:
+    store = open_store(store_url)
+    names = [f"bandit-{number}" for number in range(5)]
+    for name in names:
+        make(store, name)
+    works = [Work(name, partial(verbs.ask, request=Ask())) for name in names * 3]
+    assert len({choice[0].decision for choice in store.run(works)}) == 15
+    assert [store.do(name, verbs.describe).decisions for name in names] == [3] * 5
+    store.close()
+    check(store_url, 15)

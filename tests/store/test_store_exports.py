@@ -1,0 +1,38 @@
+"""What is taken out of a store is what the bandit is, on both databases."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+import rightarm as ra
+from rightarm.messages import Ask, Definition, Tell
+from rightarm.store import NotFound, open_store, verbs
+from rightarm.store.exports import ENDINGS, export, log_lines
+
+
+def test_the_log_makes_the_bandit_again(store_url: str, tmp_path: Path) -> None:
+    with closing(open_store(store_url)) as store:
+        definition = Definition(arms=["a", 2], policy="UCB(C=0.5)", seed=3)
+        store.do(store.create("home", definition, ra.UCB(C=0.5), by="me"))
+        for i in range(50):
+            [choice] = store.do("home", lambda live: verbs.ask(live, Ask()))
+            if i % 5:
+                told = Tell(decision=choice.decision, reward=float(i % 2))
+                store.do("home", partial(verbs.tell, rewards=[told]))
+        table = store.do("home", lambda live: live.bandit.table())
+        for ending in ENDINGS.values():
+            assert export(store, "home", tmp_path / f"home{ending}").stat().st_size > 0
+        assert (tmp_path / "home.jsonl").read_bytes() == b"".join(log_lines(store, "home"))
+        with pytest.raises(NotFound, match="there is no bandit nobody"):
+            export(store, "nobody", tmp_path / "nobody.jsonl")
+    assert {path.name for path in tmp_path.glob("*") if "store" not in path.name} == {
+        f"home{ending}" for ending in ENDINGS.values()
+    }
+    assert ra.read_log(tmp_path / "home.jsonl")["reward"].drop_nulls().len() == 40
+    with ra.Bandit.from_log(tmp_path / "home.jsonl") as again:
+        assert again.table() == table
+        assert again.ask().propensity > 0
