@@ -24,7 +24,7 @@ BANDITS: dict[str, dict[str, Any]] = {
     "home": {"arms": ["red", "green", "blue"], "policy": "BoltzmannGumbel(C=0.3)", "floor": 0.01},
     "shop": {"arms": ["old", "new"], "policy": "Boltzmann(temperature=0.25)"},
 }
-TIMED = {"timed": {"arms": ["a", "b"], "policy": "UCB(C=0.5)", "window_of_reward": 3600.0, "default": 0.0}}
+TIMED = {"timed": {"arms": ["a", "b"], "policy": "UCB(C=0.5)", "window_of_reward": 3600.0, "default": 0.5}}
 Bandits = Mapping[str, Mapping[str, Any]]
 
 

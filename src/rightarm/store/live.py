@@ -127,7 +127,8 @@ class Live:
         """Fold what others have written since; says how many events that were."""
         behind = row.last - self.pages.events
         if behind:
-            events = self.pages.follow(read_events(connection, self.id, self.pages.events))
+            # no more than the row knows of: who only reads does not keep others from writing on
+            events = self.pages.follow(read_events(connection, self.id, self.pages.events, behind))
             self.actions.state.fold(events, saved.policy_from)
             self.committed = self.pages.events
         if row.last != self.pages.events or bytes(row.digest) != self.pages.digest:
@@ -196,7 +197,10 @@ def load(row: Row[Any], connection: Connection, clock: Callable[[], float]) -> L
     pages = Pages(row.name, row.identity, begin, lambda n: read_events(connection, row.id, n, 1))
     table = schema.snapshots.c
     last = connection.execute(
-        select(table.n, table.state, table.digest).where(table.bandit == row.id).order_by(table.n.desc()).limit(1)
+        select(table.n, table.state, table.digest)
+        .where(table.bandit == row.id, table.n <= row.last)
+        .order_by(table.n.desc())
+        .limit(1)
     ).first()
     if last is None:
         found = saved.from_log(pages, None, {})
