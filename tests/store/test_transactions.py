@@ -38,6 +38,27 @@ def test_work_during_which_the_connection_is_cut_is_unavailable_and_can_be_repea
         assert len(list(store.events("home"))) == before + 1
 
 
+def test_a_snapshot_that_fails_disturbs_nobody(
+    postgres: Postgres, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rightarm.store.store.EVERY", 1)
+    store, cuts = open_store(postgres_url), 0
+
+    def cut(connection: Any, cursor: Any, statement: str, *rest: Any) -> None:
+        nonlocal cuts
+        if "INTO snapshots" in statement:
+            cuts += 1
+            postgres.disconnect(postgres_url)
+
+    event.listen(store.database.writing, "before_cursor_execute", cut)
+    definition = Definition(arms=["a", "b"], policy="UCB(C=0.5)")
+    assert store.do(store.create("home", definition, ra.UCB(C=0.5), by="me"))
+    store.close()
+    assert cuts > 0
+    with closing(open_store(postgres_url)) as again:
+        assert len(list(again.events("home"))) == 2
+
+
 @pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize("snapshot", [True, False])
 def test_who_only_reads_sees_one_moment_though_others_write(postgres_url: str, known: bool, snapshot: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 import uuid
@@ -22,7 +23,7 @@ from rightarm.scores.policy import Policy
 from rightarm.store import migrations, schema
 from rightarm.store.connections import Database, connect
 from rightarm.store.digests import digest_of, first_digest
-from rightarm.store.errors import Conflict, NotFound, Refused
+from rightarm.store.errors import Conflict, NotFound, Refused, Unavailable
 from rightarm.store.journal import Pages
 from rightarm.store.live import KNOWN, TAKEN, Live, load, read_events
 from rightarm.store.rows import HOUR
@@ -240,11 +241,11 @@ class Store:
         return live
 
     def _snapshot(self, live: Live) -> None:
-        """Write the fold so far, so that the next start is quick."""
+        """Write the fold so far, so that the next start is quick; if that fails, a later one will do."""
         state = live.snapshot()
         row = {"bandit": live.id, "n": live.version, "state": state, "digest": digest_of(str(live.version), state)}
         table = schema.snapshots
-        with self.database.transaction() as connection:
+        with contextlib.suppress(Unavailable), self.database.transaction() as connection:
             connection.execute(INSERT[connection.dialect.name](table).values(row).on_conflict_do_nothing())
             last = select(table.c.n).where(table.c.bandit == live.id).order_by(table.c.n.desc()).limit(KEPT)
             connection.execute(delete(table).where(table.c.bandit == live.id, table.c.n.not_in(last)))
