@@ -36,7 +36,7 @@ def kill_often(store: str, folder: Path, times: int) -> None:
             for _ in range(times):
                 load.wait(luck.randint(1, 100))
                 service.kill()
-                if luck.random() < 0.2:  # another one while it starts
+                if luck.random() < 0.2:  # another one before it has answered anything
                     service.start(wait=False)
                     service.kill()
                 service.start()
