@@ -55,6 +55,7 @@ bench: $(VENV)/ready  ## speed against others in the same run; ratios go to BENC
 	$(BIN)/python -m benchmarks.evaluation
 	$(BIN)/python -m benchmarks.sweeps
 	$(BIN)/python -m benchmarks.contexts_simulated
+	$(BIN)/python -m benchmarks.service
 
 format: $(VENV)/ready  ## rewrite the sources in the house style
 	$(BIN)/ruff check --fix .

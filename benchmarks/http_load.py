@@ -23,7 +23,7 @@ class Client(asyncio.Protocol):
     """One connection: sends a request, awaits the whole answer."""
 
     def __init__(self) -> None:
-        self.data, self.answer = b"", None
+        self.data, self.answer = b"", asyncio.get_running_loop().create_future()
 
     def connection_made(self, transport: Any) -> None:
         self.transport = transport
@@ -41,12 +41,11 @@ class Client(asyncio.Protocol):
         if not self.data.startswith(b"HTTP/1.1 200"):
             raise SystemExit(self.data.decode())
         body, self.data = self.data[head + 4 : head + 4 + length], self.data[head + 4 + length :]
-        assert self.answer is not None
         self.answer.set_result(body)
 
     async def post(self, path: str, body: bytes) -> bytes:
         """The body of the answer."""
-        self.answer: Any = asyncio.get_running_loop().create_future()
+        self.answer = asyncio.get_running_loop().create_future()
         head = f"POST /bandits/{NAME}/{path} HTTP/1.1\r\nhost: x\r\ncontent-length: {len(body)}\r\n\r\n"
         self.transport.write(head.encode() + body)
         found: bytes = await self.answer

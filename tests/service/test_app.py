@@ -10,6 +10,7 @@ import pytest
 from serving import HOME, Served, served
 
 import rightarm as ra
+from rightarm.service.service import MOST_STREAMS
 
 
 @pytest.fixture
@@ -140,6 +141,12 @@ def test_health_ready_metrics_and_a_line_for_each_request(app: Served) -> None:
     lines = [json.loads(line) for line in app.log.getvalue().splitlines()]
     asked = next(line for line in lines if line["route"] == "/bandits/{name}/ask")
     assert (asked["status"], asked["token"], asked["bandit"], asked["method"]) == (200, "local", "home", "POST")
+
+
+def test_only_so_many_read_events_at_once(app: Served) -> None:
+    app.service.streams = MOST_STREAMS
+    answer = app.get("/bandits/home/events")
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
 
 
 PROBLEMS = [

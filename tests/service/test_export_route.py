@@ -24,8 +24,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]
     with serving(store) as url, ra.connect(url) as service:
         policy = ra.BoltzmannGumbel(C=0.1, estimator=ra.Linear(["hour"]))
         home = service.create("home", ["a", "b", 3], policy, reward_range=(0, 1), seed=1)
-        decisions = [home.ask(context={"hour": hour % 24}, unit=f"visitor {hour}") for hour in range(1_100)]
-        home.tell([(decision, decision.id % 2) for decision in decisions[:1_000]])
+        decisions = home.ask(contexts=[{"hour": hour % 24} for hour in range(1_000)])
+        home.tell([(decision, decision.id % 2) for decision in decisions])
+        decisions += [home.ask(context={"hour": hour % 24}, unit=f"visitor {hour}") for hour in range(100)]
         home.correct(decisions[0], 0.5)
         home.cancel(decisions[-1])
         home.pause()

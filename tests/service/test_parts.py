@@ -6,7 +6,6 @@ import asyncio
 import io
 import json
 import sys
-from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -119,13 +118,12 @@ def test_lines_are_written_in_their_order() -> None:
 
 def test_results_and_errors_come_to_the_event_loop() -> None:
     async def play() -> list[Any]:
-        delivery, futures = Delivery(), [Future[int]() for _ in range(3)]
-        waiters = [delivery.of(future) for future in futures]
-        waiters[2].cancel()
-        futures[0].set_result(7)
-        futures[1].set_exception(ValueError("no"))
-        futures[2].set_result(8)
-        return list(await asyncio.gather(*waiters[:2], return_exceptions=True))
+        delivery = Delivery()
+        waiters = [delivery.awaited() for _ in range(3)]
+        waiters[2][0].cancel()
+        for (_, done), result in zip(waiters, (7, ValueError("no"), 8), strict=True):
+            await asyncio.to_thread(done, result)
+        return list(await asyncio.gather(*(waiter for waiter, _ in waiters[:2]), return_exceptions=True))
 
     value, error = asyncio.run(play())
     assert (value, str(error)) == (7, "no")

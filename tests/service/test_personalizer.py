@@ -32,12 +32,10 @@ def service(url: str) -> Iterator[Service]:
         yield found
 
 
-@pytest.fixture
-def post(url: str, service: Service) -> Any:
-    def send(path: str, **body: Any) -> httpx.Response:
-        return httpx.post(f"{url}/bandits/{path}", json=body)
-
-    return send
+@pytest.fixture(scope="module")
+def post(url: str, service: Service) -> Iterator[Any]:
+    with httpx.Client(base_url=f"{url}/bandits") as client:
+        yield lambda path, **body: client.post(path, json=body)
 
 
 def test_the_chosen_action_comes_first_and_the_rest_by_probability(post: Any, service: Service) -> None:

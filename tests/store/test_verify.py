@@ -144,3 +144,15 @@ def test_reads_change_nothing(store_url: str) -> None:
     assert store.do(Work("home", lambda live: live.bandit.probabilities(), reads=True)).keys() == {"red", "blue"}
     assert store.do("home", lambda live: live.version) == version
     store.close()
+
+
+def test_sums_of_large_rewards_in_another_order_are_no_finding(sqlite_url: str) -> None:
+    store = open_store(sqlite_url)
+    policy = ra.UCB(C=0.5)
+    store.do(store.create("home", Definition(arms=["red"], policy=repr(policy)), policy, by="test"))
+    made = store.do("home", lambda live: verbs.ask(live, Ask(size=3)))
+    rewards = [Tell(decision=one.decision, reward=r) for one, r in zip(made, (1e12, -1e12, 0.1), strict=True)]
+    for some in (rewards[:1], rewards[1:]):
+        store.do("home", partial(verbs.tell, rewards=some))
+    assert not verify(store.database).findings
+    store.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
@@ -11,10 +12,11 @@ from typing import Any
 from rightarm.service.ratio import Watch
 from rightarm.service.service import Service
 from rightarm.service.warm import warm_up
-from rightarm.store import Refused, Work, verbs
+from rightarm.store import Refused
 
 EVERY = 1.0  # seconds, for windows
 TOKENS, RATIO = 5.0, 60.0
+LATEST = 60.0  # seconds until windows are looked at again, whatever the clock does
 
 
 async def load(service: Service, started: Callable[[], object]) -> None:
@@ -34,12 +36,24 @@ def _warm(live: Any) -> None:
     warm_up(live.bandit)
 
 
-async def close_windows(service: Service) -> None:
-    """Close the windows of bandits that nobody asks just now."""
-    now = time.time()
-    for name in await service.in_thread(service.store.bandits):
-        if await service.read(name, lambda live: verbs.windows_due(live, now)):
-            await service.commit(Work(name, verbs.close_windows))
+class Windows:
+    """Closes the windows of bandits that nobody asks just now."""
+
+    def __init__(self) -> None:
+        self.next: dict[str, float] = {}  # when the next window of a bandit can close, in seconds since 1970
+
+    async def close(self, service: Service) -> None:
+        """Close those that are due."""
+        now = time.time()
+        for name in await service.in_thread(service.store.bandits):
+            if self.next.get(name, 0.0) <= now:
+                self.next[name] = await service.commit(name, _next_window)
+
+
+def _next_window(live: Any) -> float:
+    """When the next window can close, after those that are due were; what is archived learns no more."""
+    found: float | None = None if live.status == "archived" else live.bandit.close_windows()
+    return math.inf if found is None else min(found, time.time() + LATEST)
 
 
 async def see_tokens(service: Service) -> None:
@@ -72,7 +86,7 @@ async def again(service: Service, seconds: float, function: Callable[[Service], 
 @contextlib.asynccontextmanager
 async def background(service: Service, started: Callable[[], object]) -> AsyncIterator[None]:
     """While the server runs; at the end what was acknowledged is finished."""
-    repeated = (EVERY, close_windows), (TOKENS, see_tokens), (RATIO, Ratios().look)
+    repeated = (EVERY, Windows().close), (TOKENS, see_tokens), (RATIO, Ratios().look)
     tasks = [asyncio.create_task(again(service, seconds, function)) for seconds, function in repeated]
     tasks.append(asyncio.create_task(load(service, started)))
     try:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import msgspec
 from litestar import Request, Router, get
 from litestar.di import NamedDependency
+from litestar.params import FromPath
 from litestar.response import Stream
 
 from rightarm.logs.lines import as_line
@@ -34,7 +35,7 @@ class Wanted(Message):
 
 
 @get("/bandits/{name:str}/export", opt=operation("read", media=MEDIA, query=Wanted))
-async def export_route(request: Asked, service: NamedDependency[Service], name: str) -> Stream:
+async def export_route(request: Asked, service: NamedDependency[Service], name: FromPath[str]) -> Stream:
     """All events as a log (jsonl, parquet), or the decisions with rewards for obp (npz) or Vowpal Wabbit (dsjson)."""
     kind = query_of(request.query_params.multi_items(), Wanted).format
     if service.streams >= MOST_STREAMS:

@@ -69,10 +69,10 @@ class Exchange:
         await self._send({"type": "http.response.body", "body": body, "more_body": False})
 
     async def refuse(self, error: Exception) -> None:
-        """The problem that an error is, if the answer has not begun; a body that is still coming is not awaited."""
+        """The problem that an error is, if the answer has not begun; the rest of a bad body is not awaited."""
         found: Wire = problems.wire(error)
         if not self.status:
-            more = {} if self.whole else {"connection": "close"}
+            more = {"connection": "close"} if found.status in (408, 413) else {}
             headers = [(name.encode(), value.encode()) for name, value in (found.headers | more).items()]
             await self.answer(found.status, [PROBLEM, *headers], found.body)
 

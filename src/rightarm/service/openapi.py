@@ -135,7 +135,8 @@ def _without_null(kind: dict[str, Any]) -> dict[str, Any]:
 
 def _responses(each: Operation, known: dict[str, Any], named: bool) -> dict[str, Any]:
     schema = {} if each.answer is None else {"schema": _schema(each.answer, known)}
-    good = {"description": "It is done.", "content": {each.media: schema}}
+    kinds = (each.media,) if isinstance(each.media, str) else each.media
+    good = {"description": "It is done.", "content": dict.fromkeys(kinds, schema)}
     statuses = {*ALWAYS, *(WITH_NAME if named else ()), *(WITH_BODY if each.body is not None else ())}
     statuses |= set(WITH_TOKEN if each.scope is not None else ()) | ({409} if each.conflicts else set())
     found = {"200": good, **({"201": good} if each.made else {})}

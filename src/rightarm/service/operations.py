@@ -19,7 +19,8 @@ class Operation(NamedTuple):
     """The type of the answer; None if it is not JSON of one type."""
     body: Any = None
     query: type[msgspec.Struct] | None = None
-    media: str = JSON
+    media: str | tuple[str, ...] = JSON
+    """What answers are, or all that they can be."""
     made: bool = False
     """Whether something new is answered by 201."""
     conflicts: bool = False

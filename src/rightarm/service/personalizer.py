@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import msgspec
 from litestar import Request, Response, Router, post
 from litestar.di import NamedDependency
+from litestar.params import FromPath
 from msgspec import Meta
 
 from rightarm.messages import MOST_ARMS, Answer, Ask, Key, Message, Tell, Told
@@ -145,7 +146,7 @@ def decision_of(live: Live, event: str) -> int:
 
 
 @post("/bandits/{name:str}/rank", opt=operation("ask", Ranking, body=Rank, made=True, conflicts=True))
-async def rank_route(request: Asked, service: NamedDependency[Service], name: str) -> Response[bytes]:
+async def rank_route(request: Asked, service: NamedDependency[Service], name: FromPath[str]) -> Response[bytes]:
     """Decide among actions, as Azure Personalizer's rank does: the chosen one comes first."""
     wanted = await body_of(request, RANK)
     made = await service.commit(name, lambda live: rank(live, wanted))
@@ -158,7 +159,9 @@ async def rank_route(request: Asked, service: NamedDependency[Service], name: st
     status_code=200,
     opt=operation("tell", Told, body=Reward, conflicts=True),
 )
-async def reward_route(request: Asked, service: NamedDependency[Service], name: str, event: str) -> Response[bytes]:
+async def reward_route(
+    request: Asked, service: NamedDependency[Service], name: FromPath[str], event: FromPath[str]
+) -> Response[bytes]:
     """The reward of the decision that rank made for an event."""
     wanted, known = await body_of(request, REWARD), check_event(event)
     [told] = await service.commit(
@@ -175,7 +178,9 @@ class Activated(Answer, rename="camel"):
 
 
 @post("/bandits/{name:str}/events/{event:str}/activate", status_code=200, opt=operation("tell", Activated))
-async def activate_route(service: NamedDependency[Service], name: str, event: str) -> Response[bytes]:
+async def activate_route(
+    service: NamedDependency[Service], name: FromPath[str], event: FromPath[str]
+) -> Response[bytes]:
     """An event counts from the moment of its rank on, so that this changes nothing."""
     known = check_event(event)
     await service.read(name, lambda live: decision_of(live, known))

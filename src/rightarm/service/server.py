@@ -17,7 +17,7 @@ from rightarm.service.app import build
 from rightarm.service.protocol import Protocol
 from rightarm.service.service import Service
 
-SWITCH = 0.0005  # seconds after which the commit thread gets its turn
+SWITCH = 0.0001  # seconds after which the commit thread gets its turn; SQLite gives it away at every row
 GRACE = 20  # seconds for requests that are under way when the server is to end
 BACKLOG = 2048
 
@@ -77,6 +77,7 @@ def serve(service: Service, host: str, port: int, say: Callable[[str], object]) 
         log_config=None,
         access_log=False,
         server_header=False,
+        proxy_headers=False,
         timeout_keep_alive=75,
         timeout_graceful_shutdown=GRACE,
         backlog=BACKLOG,

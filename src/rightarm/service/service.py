@@ -6,7 +6,7 @@ import asyncio
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from rightarm.service.access import Access
@@ -44,7 +44,12 @@ class Service:
 
     async def commit(self, work: Work | str, function: Callable[[Any], Any] | None = None) -> Any:
         """What work gives, or a function of the live bandit of this name, once all that it did is written."""
-        return await self._delivery.of(self.commits.submit(work, function))
+        if isinstance(work, str):
+            assert function is not None
+            work = Work(work, function)
+        waiter, done = self._delivery.awaited()
+        self.commits.call(work, done)
+        return await waiter
 
     async def read(self, name: str, function: Callable[[Any], T]) -> T:
         """What a function gives that changes nothing, of the live bandit of this name."""
@@ -71,31 +76,29 @@ class Delivery:
     """Brings results of the commit thread to the event loop: all that are there at once, not each by itself."""
 
     def __init__(self) -> None:
-        self._done: deque[tuple[asyncio.Future[Any], Future[Any]]] = deque()
+        self._done: deque[tuple[asyncio.Future[Any], Any]] = deque()
         self._coming = False  # whether the loop has been called
 
-    def of(self, future: Future[Any]) -> asyncio.Future[Any]:
-        """The same result for who waits in the event loop."""
+    def awaited(self) -> tuple[asyncio.Future[Any], Callable[[Any], None]]:
+        """What waits in the event loop, and what the commit thread calls with the result or the error."""
         loop = asyncio.get_running_loop()
         waiter: asyncio.Future[Any] = loop.create_future()
 
-        def done(future: Future[Any]) -> None:
-            self._done.append((waiter, future))
+        def done(result: Any) -> None:
+            self._done.append((waiter, result))
             if not self._coming:
                 self._coming = True
                 loop.call_soon_threadsafe(self._deliver)
 
-        future.add_done_callback(done)
-        return waiter
+        return waiter, done
 
     def _deliver(self) -> None:
         self._coming = False  # first, so that what comes from now on calls again
         while self._done:
-            waiter, future = self._done.popleft()
+            waiter, result = self._done.popleft()
             if waiter.done():  # nobody waits any more
                 continue
-            error = future.exception()
-            if error is None:
-                waiter.set_result(future.result())
+            if isinstance(result, BaseException):
+                waiter.set_exception(result)
             else:
-                waiter.set_exception(error)
+                waiter.set_result(result)

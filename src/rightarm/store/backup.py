@@ -17,7 +17,7 @@ def backup(source: Database, target: Database) -> int:
     """
     migrations.prepare(target)
     events = 0
-    with source.reads() as reading, target.transaction() as writing:
+    with source.long_reads() as reading, target.transaction() as writing:
         for table in schema.metadata.sorted_tables:
             if writing.execute(select(table).limit(1)).first() is not None:
                 raise ValueError(f"target must be empty, got rows in {table.name}")

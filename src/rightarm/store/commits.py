@@ -17,7 +17,8 @@ from rightarm.store.store import Store, Work
 MOST = 512  # pieces of work in a transaction
 LONGEST = 10_000  # that may wait; more are refused at once
 
-Item = tuple[Work, "Future[Any]"]
+Done = Callable[[Any], None]  # takes a result, or the error in its place
+Item = tuple[Work, Done]
 
 
 @dataclass
@@ -41,7 +42,7 @@ class Commits:
         """Called after every transaction: how much work, seconds, and events of others that were folded."""
         self._queue: queue.SimpleQueue[Item | None] = queue.SimpleQueue()
         self._last_error: str | None = None
-        self._closed = False
+        self._closed, self._lock = False, threading.Lock()  # so that nothing is put behind the end
         self._thread = threading.Thread(target=self._loop, name="commits", daemon=True)
         self._thread.start()
 
@@ -56,19 +57,34 @@ class Commits:
         if isinstance(work, str):
             assert function is not None
             work = Work(work, function)
-        if self._closed or self._queue.qsize() > LONGEST:
-            raise Unavailable("the service is closing" if self._closed else "too many requests are waiting")
         future: Future[Any] = Future()
-        self._queue.put((work, future))
+
+        def done(result: Any) -> None:
+            if future.set_running_or_notify_cancel():
+                if isinstance(result, BaseException):
+                    future.set_exception(result)
+                else:
+                    future.set_result(result)
+
+        self.call(work, done)
         return future
+
+    def call(self, work: Work, done: Done) -> None:
+        """Have work done with others; ``done`` gets its result, or its error, in the thread of the commits."""
+        with self._lock:
+            if self._closed or self._queue.qsize() > LONGEST:
+                raise Unavailable("the service is closing" if self._closed else "too many requests are waiting")
+            self._queue.put((work, done))
 
     def close(self) -> None:
         """Finish what waits, and write snapshots; afterwards nothing is taken."""
-        if not self._closed:
+        with self._lock:
+            if self._closed:
+                return
             self._closed = True
             self._queue.put(None)
-            self._thread.join()
-            self.store.close()
+        self._thread.join()
+        self.store.close()
 
     def _loop(self) -> None:
         going = True
@@ -100,12 +116,7 @@ class Commits:
             results = [error] * len(items)
         else:
             self._last_error = None
-        for (_, future), result in zip(items, results, strict=True):
-            if not future.set_running_or_notify_cancel():
-                continue
-            if isinstance(result, BaseException):
-                future.set_exception(result)
-            else:
-                future.set_result(result)
+        for (_, done), result in zip(items, results, strict=True):
+            done(result)
         if self.observe is not None:
             self.observe(len(items), time.perf_counter() - begin, self.store.folded - folded)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
@@ -14,9 +14,10 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 from rightarm.store.errors import Unavailable
 
 SECONDS = 10  # after which a database is taken to be gone
-POSTGRES = (  # a transaction waits at most so long; one whose replica is gone does not hold its bandit for ever
-    f"-c statement_timeout={SECONDS}s -c lock_timeout={SECONDS}s -c idle_in_transaction_session_timeout={SECONDS}s"
-)
+LIMITS = ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout")
+# A transaction waits at most so long; one whose replica is gone does not hold its bandit for ever. What was committed
+# stays, whatever the server's own settings are.
+POSTGRES = " ".join([*(f"-c {limit}={SECONDS}s" for limit in LIMITS), "-c synchronous_commit=on"])
 
 
 class Database(NamedTuple):
@@ -41,8 +42,15 @@ class Database(NamedTuple):
     def reads(self) -> Iterator[Connection]:
         """A transaction that sees one moment of the database."""
         with answering(), self.reading.connect() as connection:
+            yield connection
+
+    @contextlib.contextmanager
+    def long_reads(self) -> Iterator[Connection]:
+        """The same for as long as it takes: everything is read, and thought about meanwhile."""
+        with self.reads() as connection:
             if not is_sqlite(self.url):
-                connection = connection.execution_options(isolation_level="REPEATABLE READ")
+                for limit in LIMITS:
+                    connection.exec_driver_sql(f"SET LOCAL {limit} = 0")
             yield connection
 
     def close(self) -> None:
@@ -85,8 +93,7 @@ def connect(text: str, *, must_exist: bool = False) -> Database:
         return Database(url, _sqlite(url, "BEGIN IMMEDIATE"), _sqlite(url, "BEGIN"))
     if url.get_backend_name() == "postgresql":
         url = url.set(drivername="postgresql+psycopg")
-        engine = _postgres(url)
-        return Database(url, engine, engine)
+        return Database(url, _postgres(url, "READ COMMITTED"), _postgres(url, "REPEATABLE READ"))
     raise ValueError(f"store must be sqlite:///... or postgresql://..., got {url.render_as_string()!r}")
 
 
@@ -106,7 +113,7 @@ def _sqlite(url: URL, begin: str) -> Engine:
     return engine
 
 
-def _postgres(url: URL) -> Engine:
+def _postgres(url: URL, isolation: Literal["READ COMMITTED", "REPEATABLE READ"]) -> Engine:
     arguments = {
         "connect_timeout": SECONDS,
         "options": POSTGRES,
@@ -114,4 +121,11 @@ def _postgres(url: URL) -> Engine:
         "tcp_user_timeout": 1000 * SECONDS,
         "application_name": "rightarm",
     }
-    return create_engine(url, connect_args=arguments, pool_size=8, pool_timeout=SECONDS, pool_recycle=3600)
+    return create_engine(
+        url,
+        connect_args=arguments,
+        isolation_level=isolation,
+        pool_size=8,
+        pool_timeout=SECONDS,
+        pool_recycle=3600,
+    )

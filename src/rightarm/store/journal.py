@@ -44,7 +44,6 @@ class Pages:
     def written(self) -> None:
         """What was new is in the database."""
         self.new: list[Stored] = []
-        self.last: list[Event] = []  # the events of the last write
         self.rows = Rows()
 
     def write(self, events: Sequence[Event]) -> None:
@@ -65,7 +64,6 @@ class Pages:
             self.digest = digest_of(self.digest, line)
             self.new.append(Stored(n, line.decode(), self.digest))
             self.events = n
-        self.last = found
 
     def since(self, events: int) -> Iterator[Event]:
         """The events after the first so many, as the database has them."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
 
 import msgspec
 from sqlalchemy import Connection, Row, bindparam, insert, select, update
@@ -14,12 +14,14 @@ from rightarm.live import state as saved
 from rightarm.live.actions import Actions
 from rightarm.live.bandit import Bandit
 from rightarm.live.recovery import write_to
+from rightarm.logs.events import Event
 from rightarm.store import schema
 from rightarm.store.digests import digest_of, first_digest
 from rightarm.store.errors import Conflict, Damaged, NotFound, Unavailable
 from rightarm.store.journal import Pages, Stored
 
 MANY = 10_000  # events that are read at once
+T = TypeVar("T")
 REFUSES = {"ask": ("paused", "archived"), "tell": ("archived",)}
 
 
@@ -28,7 +30,7 @@ class Live:
 
     def __init__(self, row: Row[Any], pages: Pages, bandit: Bandit[Any], saved_events: int) -> None:
         self.id, self.name, self.definition, self.created = row.id, row.name, row.definition, row.created
-        self.status, self.committed_status = row.status, row.status
+        self.status = row.status
         self.pages, self.bandit, self.actions = pages, bandit, bandit._actions
         pages.state = self.actions.state
         self.saved = saved_events
@@ -42,11 +44,6 @@ class Live:
         """The number of the last event."""
         return self.pages.events
 
-    @property
-    def changed(self) -> bool:
-        """Whether something is not in the database yet."""
-        return bool(self.pages.new or self.keys)
-
     def check(self, verb: str) -> None:
         """Raise if the bandit is paused or archived and does not do this any more."""
         if self.status in REFUSES[verb]:
@@ -56,6 +53,8 @@ class Live:
 
     def answered_key(self, kind: str, key: str, request: bytes) -> str | None:
         """What was answered to the same request with this key before."""
+        if "\0" in key:
+            raise ValueError(f"key must have no NUL, which PostgreSQL does not keep, got {key!r}")
         found = self.keys.get((kind, key))
         if found is None:
             assert self.connection is not None
@@ -69,14 +68,24 @@ class Live:
         """Answer the same to this key from now on."""
         self.keys[kind, key] = request, answer
 
+    def answer(self, number: int) -> Event:
+        """The event that has answered a decision of long ago."""
+        assert self.connection is not None
+        table, n = schema.decisions.c, self.pages.rows.answers.get(number)
+        if n is not None:  # in this transaction, in which more windows have closed than are remembered
+            stored = self.pages.new[n - self.committed - 1]
+        else:
+            wanted = select(table.answer).where(table.bandit == self.id, table.id == number)
+            n = self.connection.execute(wanted).scalar()
+            if n is None:
+                raise NotFound(f"decision {number} was never made by {self.name}", "decision")
+            stored = next(read_events(self.connection, self.id, n - 1, 1))
+        event: Event = msgspec.json.decode(stored.line)
+        return event
+
     def forgotten(self, number: int) -> float | None:
         """The reward, None if there was none, of a decision that was answered too long ago to be in memory."""
-        assert self.connection is not None
-        table = schema.decisions.c
-        row = self.connection.execute(select(table.answer).where(table.bandit == self.id, table.id == number)).first()
-        if row is None or row.answer is None:
-            raise NotFound(f"decision {number} was never made by {self.name}", "decision")
-        event = msgspec.json.decode(next(read_events(self.connection, self.id, row.answer - 1, 1)).line)
+        event = self.answer(number)
         if event["event"] != "expiry" or "reward" in event:
             reward: float | None = event.get("reward")
             return reward
@@ -119,7 +128,7 @@ class Live:
         """What was new is committed."""
         self.pages.written()
         self.keys.clear()
-        self.committed, self.committed_status = self.pages.events, self.status
+        self.committed, self.connection = self.pages.events, None
 
     # From the database.
 
@@ -127,18 +136,29 @@ class Live:
         """Fold what others have written since; says how many events that were."""
         behind = row.last - self.pages.events
         if behind:
-            # no more than the row knows of: who only reads does not keep others from writing on
-            events = self.pages.follow(read_events(connection, self.id, self.pages.events, behind))
+            rows = read_events(connection, self.id, self.pages.events, behind)  # whoever only reads holds no row
+            events = self.pages.follow(rows)
             self.actions.state.fold(events, saved.policy_from)
             self.committed = self.pages.events
         if row.last != self.pages.events or bytes(row.digest) != self.pages.digest:
             raise Damaged(f"{self.name} must have {row.last} events that follow each other, got {self.pages.events}")
-        self.status = self.committed_status = row.status
+        self.status = row.status
         return int(behind)
 
     def snapshot(self) -> str:
         """The fold so far, as text."""
         return saved.to_json(self.actions.state, self.pages)
+
+
+def by_name(what: str, given: dict[str, T] | None, arms: Sequence[Any]) -> dict[Any, T] | None:
+    """What is given for some arms by their names: the keys of JSON are texts, also where arms are numbers."""
+    if given is None:
+        return None
+    names = {str(arm): arm for arm in arms}
+    for arm in arms:
+        if str(arm) in given and names[str(arm)] != arm:
+            raise ValueError(f"{what} must be for one arm, got {str(arm)!r}, which two arms are called")
+    return {names.get(name, name): value for name, value in given.items()}
 
 
 _d, _b = schema.decisions.c, schema.counts.c

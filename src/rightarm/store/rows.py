@@ -21,8 +21,8 @@ class Rows:
         """Of each new decision the number of its event, and its unit as JSON."""
         self.answers: dict[int, int] = {}
         """Of each decision that was answered or corrected the number of the event."""
-        self.counts: defaultdict[tuple[int, int], list[float]] = defaultdict(lambda: [0, 0, 0.0])
-        """By hour and arm: decisions, rewards, and the sum of these."""
+        self.counts: defaultdict[tuple[int, int], list[float]] = defaultdict(lambda: [0, 0, 0.0, 0.0])
+        """By hour and arm: decisions, rewards, the sum of these, and that of their absolute values."""
 
     def add(self, state: State, event: Event, n: int) -> None:
         """Take the event of number ``n``; ``state`` is that before it."""
@@ -56,6 +56,7 @@ class Rows:
         row = self.counts[hour, arm]
         row[1] += rewards
         row[2] += total
+        row[3] += abs(total)
 
     def decision_rows(self, bandit: int) -> list[dict[str, Any]]:
         """The new decisions as the table has them."""
@@ -76,5 +77,5 @@ class Rows:
         """What is to be added to the counts."""
         return [
             {"bandit": bandit, "hour": hour, "arm": arm, "decisions": made, "rewards": rewards, "total": total}
-            for (hour, arm), (made, rewards, total) in sorted(self.counts.items())
+            for (hour, arm), (made, rewards, total, _) in sorted(self.counts.items())
         ]

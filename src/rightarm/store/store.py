@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import threading
 import time
 import uuid
@@ -18,14 +19,14 @@ from sqlalchemy.exc import SQLAlchemyError
 from rightarm.files import Held
 from rightarm.live.bandit import Bandit
 from rightarm.logs.lines import Head
-from rightarm.messages import Definition
+from rightarm.messages import NAME, Definition
 from rightarm.scores.policy import Policy
 from rightarm.store import migrations, schema
 from rightarm.store.connections import Database, connect
 from rightarm.store.digests import digest_of, first_digest
-from rightarm.store.errors import Conflict, NotFound, Refused, Unavailable
+from rightarm.store.errors import Conflict, Damaged, NotFound, Refused, Unavailable
 from rightarm.store.journal import Pages
-from rightarm.store.live import KNOWN, TAKEN, Live, load, read_events
+from rightarm.store.live import KNOWN, TAKEN, Live, by_name, load, read_events
 from rightarm.store.rows import HOUR
 from rightarm.store.tokens import Tokens
 
@@ -47,7 +48,11 @@ class Work(NamedTuple):
 
 
 class _Spoiled(Exception):
-    """A piece of work failed after it had changed something: the transaction must not be committed."""
+    """The work at a place failed after it had changed something: the transaction must not be committed."""
+
+    def __init__(self, place: int) -> None:
+        super().__init__(place)
+        self.place = place
 
 
 class Store:
@@ -111,24 +116,28 @@ class Store:
 
     def create(self, name: str, definition: Definition, policy: Policy, by: str) -> Work:
         """The work that makes a bandit: True if it is new, False if it was there just so."""
+        if not re.fullmatch(NAME, name):
+            raise ValueError(f"name must match {NAME}, got {name!r:.120}")
         text = msgspec.json.encode(definition, order="sorted").decode()
+        mine: Pages | None = None
 
         def make(pages: Pages, clock: Callable[[], float]) -> Bandit[Any]:
+            nonlocal mine
             left_out = ("arms", "policy", "estimator", "prior")
             options = {
                 name: value for name, value in msgspec.structs.asdict(definition).items() if name not in left_out
             }
-            prior = by_name(definition.prior, definition.arms)
-            pages.by = by
+            prior = by_name("prior", definition.prior, definition.arms)
+            mine, pages.by = pages, by
             try:
                 return Bandit(definition.arms, policy, prior=prior, log=pages, clock=clock, **options)
             finally:
                 pages.by = None
 
         def check(live: Live) -> bool:
-            if live.committed and live.definition != text:
+            if live.definition != text:
                 raise Conflict(f"{name} is there already, and was made of something else; PATCH changes it", "name")
-            return not live.committed
+            return live.pages is mine
 
         return Work(name, check, False, make, text)
 
@@ -138,51 +147,61 @@ class Store:
         What was done is in the database when this returns. If that cannot be had, `Unavailable` is raised.
         """
         with self._lock:
-            try:
-                return self._run(works)
-            except _Spoiled as error:
-                if len(works) == 1:
-                    return [error.__cause__]
-            return [result for work in works for result in self._run_alone(work)]
+            return self._without_spoiled(works)
 
-    def _run_alone(self, work: Work) -> list[Any]:
-        try:
-            return self._run([work])
-        except _Spoiled as error:
-            return [error.__cause__]
+    def _without_spoiled(self, works: Sequence[Work]) -> list[Any]:
+        """Do all of it but for what spoils a transaction: what comes before that in one, then what comes after it."""
+        results = list[Any]()
+        while works:
+            try:
+                return results + self._run(works)
+            except _Spoiled as error:
+                results += [*self._without_spoiled(works[: error.place]), error.__cause__]
+                works = works[error.place + 1 :]
+        return results
 
     def _run(self, works: Sequence[Work]) -> list[Any]:
         names = sorted({work.name for work in works})  # all take rows in the same order, so that nobody waits in a ring
         reads = {name: all(work.reads for work in works if work.name == name) for name in names}
-        self._now = self.clock()
-        lives = dict[str, Live | None]()
+        self._now = float(self.clock())
+        lives = dict[str, Live | Damaged | None]()
         try:
             with self.database.transaction() as connection:
                 for name in names:
                     lives[name] = self._take(connection, name, reads[name])
-                results = [self._result(work, lives, connection) for work in works]
-                for live in lives.values():
-                    if live is not None:
-                        live.write(connection)
+                results = [self._result(place, work, lives, connection) for place, work in enumerate(works)]
+                used = [live for live in lives.values() if isinstance(live, Live)]
+                for live in used:
+                    live.write(connection)
         except BaseException:  # what is in memory may be ahead of the database, or not: it is folded again
             for name in names:
                 self._lives.pop(name, None)
             raise
-        for name, live in lives.items():
-            if live is not None:
-                live.connection = None
-                live.done()
-                self._lives[name] = live
-                if live.version - live.saved >= max(EVERY, live.saved // 10):
-                    self._snapshot(live)
+        for live in used:
+            live.done()
+            self._lives[live.name] = live
+        for live in used:
+            if live.version - live.saved >= max(EVERY, live.saved // 10):
+                self._snapshot(live)
         return results
 
-    def _take(self, connection: Connection, name: str, reads: bool) -> Live | None:
-        """A bandit with all its events so far; nobody else changes it before the transaction ends."""
-        row = connection.execute(KNOWN if reads else TAKEN, {"name": name}).first()
+    def _take(self, connection: Connection, name: str, reads: bool) -> Live | Damaged | None:
+        """A bandit with all its events so far; nobody else changes it before the transaction ends.
+
+        One that does not follow from its events is an error of those who want it, not of others.
+        """
+        row = _found(connection, name, KNOWN if reads else TAKEN)
         if row is None:
             return None
-        live = self._lives.get(name)
+        try:
+            return self._folded(row, connection, reads)
+        except (Damaged, KeyError, TypeError, ValueError) as error:
+            self._lives.pop(name, None)
+            return Damaged(f"{name} cannot be used: {error}")
+
+    def _folded(self, row: Row[Any], connection: Connection, reads: bool) -> Live:
+        """The bandit of a row with all its events, and with windows closed if more may follow."""
+        live = self._lives.get(row.name)
         if live is None or live.id != row.id:
             live = load(row, connection, lambda: self._now)
         else:
@@ -192,27 +211,30 @@ class Store:
             live.actions.close_windows(self._now)
         return live
 
-    def _result(self, work: Work, lives: dict[str, Live | None], connection: Connection) -> Any:
+    def _result(self, place: int, work: Work, lives: dict[str, Live | Damaged | None], connection: Connection) -> Any:
         """What a piece of work gives, or the error that it raises."""
         live = lives[work.name]
-        try:
-            if live is None and work.make is not None:
+        if live is None:
+            if work.make is None:
+                return NotFound(f"there is no bandit {work.name}", "name")
+            try:
                 live = lives[work.name] = self._made(work, connection)
-            if live is None:
-                raise NotFound(f"there is no bandit {work.name}", "name")
-        except (Refused, TypeError, ValueError) as error:
-            return error
-        before = live.version
+            except (Refused, TypeError, ValueError) as error:
+                return error
+        if isinstance(live, Damaged):
+            return live
+        before = live.version, len(live.keys)
         try:
             return work.function(live)
         except (Refused, TypeError, ValueError) as error:
-            if live.version != before:
-                raise _Spoiled from error
+            if (live.version, len(live.keys)) != before:
+                raise _Spoiled(place) from error
+            live.actions.settle()  # the random number of a decision that was refused is that of the next one
             return error
-        except SQLAlchemyError:  # the database is gone, for all of them
+        except SQLAlchemyError:
             raise
         except Exception as error:  # a defect of ours must not touch the work of others
-            raise _Spoiled from error
+            raise _Spoiled(place) from error
 
     def _made(self, work: Work, connection: Connection) -> Live:
         """A new bandit; or, if another replica has just made it, that one."""
@@ -233,23 +255,26 @@ class Store:
         insert_into = INSERT[connection.dialect.name]
         connection.execute(insert_into(schema.bandits).values(row).on_conflict_do_nothing())
         found = connection.execute(TAKEN, {"name": work.name}).one()
-        if found.identity != identity:
-            return load(found, connection, lambda: self._now)
-        live = Live(found, pages, bandit, 0)
-        live.committed = 0
+        if found.identity == identity:
+            live = Live(found, pages, bandit, 0)
+            live.committed = 0
+        else:
+            live = load(found, connection, lambda: self._now)
         live.connection = connection
         return live
 
     def _snapshot(self, live: Live) -> None:
-        """Write the fold so far, so that the next start is quick; if that fails, a later one will do."""
-        state = live.snapshot()
+        """Write the fold so far, so that the next start is quick.
+
+        Events are committed without it: if it cannot be written now, the next one is due in its time.
+        """
+        state, live.saved = live.snapshot(), live.version
         row = {"bandit": live.id, "n": live.version, "state": state, "digest": digest_of(str(live.version), state)}
         table = schema.snapshots
         with contextlib.suppress(Unavailable), self.database.transaction() as connection:
             connection.execute(INSERT[connection.dialect.name](table).values(row).on_conflict_do_nothing())
             last = select(table.c.n).where(table.c.bandit == live.id).order_by(table.c.n.desc()).limit(KEPT)
             connection.execute(delete(table).where(table.c.bandit == live.id, table.c.n.not_in(last)))
-        live.saved = live.version
 
     # What can be read at any time.
 
@@ -310,18 +335,16 @@ class Store:
         return int(found[0] or 0), int(found[1] or 0)
 
     def _row(self, connection: Connection, name: str) -> Row[Any]:
-        row = connection.execute(KNOWN, {"name": name}).first()
+        row = _found(connection, name, KNOWN)
         if row is None:
             raise NotFound(f"there is no bandit {name}", "name")
         return row
 
 
-def by_name(prior: dict[str, list[float]] | None, arms: Sequence[Any]) -> dict[Any, list[float]] | None:
-    """Priors by arm: the keys of JSON are texts, also where arms are numbers."""
-    if prior is None:
-        return None
-    names = {str(arm): arm for arm in arms}
-    return {names.get(name, name): value for name, value in prior.items()}
+def _found(connection: Connection, name: str, statement: Any) -> Row[Any] | None:
+    """The row of a bandit; whatever cannot be a name is not sent: PostgreSQL fails of some texts."""
+    row: Row[Any] | None = connection.execute(statement, {"name": name}).first() if re.fullmatch(NAME, name) else None
+    return row
 
 
 def open_store(url: str, *, clock: Callable[[], float] = time.time) -> Store:

@@ -14,8 +14,7 @@ from rightarm.messages import Bandit as Described
 from rightarm.scores.policy import Policy
 from rightarm.store.digests import digest_of
 from rightarm.store.errors import Conflict
-from rightarm.store.live import Live
-from rightarm.store.store import by_name
+from rightarm.store.live import Live, by_name
 
 _CHOICES = msgspec.json.Decoder(list[Choice])
 _TOLD = msgspec.json.Decoder(Told)
@@ -37,15 +36,12 @@ def ask(live: Live, request: Ask) -> list[Choice]:
 
 def _ask(live: Live, request: Ask) -> list[Choice]:
     live.check("ask")
-    bandit, state, features = live.bandit, live.actions.state, request.arm_features
-    if features is not None:
-        names = {str(name): name for name in state.names}
-        features = {names.get(name, name): value for name, value in features.items()}
+    bandit, state = live.bandit, live.actions.state
     options: dict[str, Any] = {
         "size": request.size,
         "context": request.context,
         "contexts": request.contexts,
-        "arm_features": features,
+        "arm_features": by_name("arm_features", request.arm_features, state.names),
         "among": request.among,
         "unit": request.unit,
         "meta": request.meta,
@@ -81,7 +77,18 @@ def _choice(made: Decision[Any]) -> Choice:
 def tell(live: Live, rewards: list[Tell]) -> list[Told]:
     """Take rewards, all of them or none."""
     live.check("tell")
+    for one in rewards[1:]:
+        _look(live, one)
     return [_tell(live, one) for one in rewards]
+
+
+def _look(live: Live, request: Tell) -> None:
+    """Raise if a reward will be refused: once others were learned, the bandit has to be folded again."""
+    state, number = live.actions.state, request.decision
+    state.check_reward(request.reward)
+    known = number is None or number in state.ledger.pending or number in state.ledger.answered
+    if number is not None and not known and request.key is None:
+        _long_ago(live, number, request.reward)
 
 
 def _tell(live: Live, request: Tell) -> Told:
@@ -101,13 +108,15 @@ def _tell(live: Live, request: Tell) -> Told:
 
 def _told(live: Live, request: Tell) -> Told:
     number = request.decision
+    if number is None and request.correct:
+        raise TypeError("correct must be left out: only the reward of a decision can be corrected")
     if number is None or request.arm is not None:
         live.bandit.tell(
             number,  # type: ignore[call-overload]
             request.reward,
             arm=... if request.arm is None else request.arm,
             context=request.context,
-            arm_features=request.arm_features,
+            arm_features=by_name("arm_features", request.arm_features, live.actions.state.names),
         )
         return Told(outcome="learned")
     if request.context is not None or request.arm_features is not None:
@@ -129,9 +138,13 @@ def _learned(live: Live, number: int, reward: float) -> Outcome:
 
 
 def _corrected(live: Live, number: int, reward: float) -> Outcome:
-    if number in live.actions.state.ledger.pending:  # nothing was told before: this is the first
-        live.actions.take({number: live.actions.state.check_reward(reward)})
-        return "noted" if live.actions.state.settings.at_close else "learned"
+    state = live.actions.state
+    waiting, value = state.ledger.pending.get(number), state.check_reward(reward)
+    if waiting is not None and waiting.so_far == value:
+        return "duplicate"
+    if waiting is not None:  # nothing was learned before: this is the first
+        live.actions.take({number: value})
+        return "noted" if state.settings.at_close else "learned"
     return "corrected" if live.bandit.correct(number, reward) else "duplicate"
 
 
@@ -148,7 +161,7 @@ def cancel(live: Live, number: int) -> bool:
     try:
         return live.bandit.cancel(number)
     except Unknown:
-        live.forgotten(number)
+        live.answer(number)
         return False
 
 
@@ -176,7 +189,7 @@ def change(live: Live, request: Change, policy: Policy | None, by: str) -> Descr
 def _change_arms(live: Live, request: Change) -> None:
     state = live.actions.state
     names = distinct(request.arms or [])
-    priors = by_name(request.prior, names) or {}
+    priors = by_name("prior", request.prior, names) or {}
     for name in priors:
         if name in state.index:
             raise ValueError(f"prior must be for new arms, got {name!r}")

@@ -36,6 +36,7 @@ def prepare(database: Database) -> None:
         _lock(connection)
         found = version_of(connection)
         if found is None:
+            _check_encoding(connection)
             tables = inspect(connection).get_table_names()
             if tables:
                 raise ValueError(f"store must be empty or one of rightarm, got tables {', '.join(sorted(tables)[:5])}")
@@ -59,6 +60,13 @@ def migrate(database: Database) -> tuple[str | None, str]:
 def _lock(connection: Connection) -> None:
     if connection.dialect.name == "postgresql":
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({LOCK})")
+
+
+def _check_encoding(connection: Connection) -> None:
+    if connection.dialect.name == "postgresql":
+        encoding = connection.exec_driver_sql("SHOW server_encoding").scalar_one()
+        if encoding != "UTF8":
+            raise ValueError(f"store must be a database with the encoding UTF8, which takes any text, got {encoding}")
 
 
 def _upgrade(connection: Connection) -> None:
