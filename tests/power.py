@@ -106,6 +106,7 @@ class Shim:
         self._vfs.name, self._vfs.open, self._vfs.delete = b"power", OPEN(self._opens), DELETE(self._deletes)
         if sqlite.sqlite3_vfs_register(ctypes.byref(self._vfs), 1):
             raise RuntimeError("SQLite refuses the shim")
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))  # SQLite calls it for as long as the process lives
 
     def record(self, record: Record) -> None:
         name = record.file.encode()
