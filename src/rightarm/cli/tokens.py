@@ -38,7 +38,7 @@ def show(store: Store) -> None:
     rightarm tokens list --store sqlite:///home.db
     """
     head = ["label", "scopes", "bandits", "id", "rate", "made", "revoked"]
-    with opened(store) as found:
+    with opened(store, must_exist=True) as found:
         tokens = found.tokens.list()
     rows = [
         [
@@ -58,7 +58,7 @@ def revoke(
 
     rightarm tokens revoke 0123456789abcdef --store sqlite:///home.db
     """
-    with opened(store) as found:
+    with opened(store, must_exist=True) as found:
         revoked = found.tokens.revoke(id)
     if not revoked:
         raise ValueError(f"id must be that of a token that is not revoked, got {id!r}")

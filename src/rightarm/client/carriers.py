@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import time
 import weakref
 from collections.abc import Callable
@@ -29,11 +30,12 @@ class Options(NamedTuple):
         """The same, or an error that names what is wrong."""
         if not isinstance(self.url, str) or not self.url.startswith(("http://", "https://")):
             raise ValueError(f"url must begin with http:// or https://, got {self.url!r}")
-        if self.token is not None and not (isinstance(self.token, str) and self.token.isascii()):
+        token = self.token.strip() if isinstance(self.token, str) else self.token  # a file ends with a new line
+        if token is not None and not (isinstance(token, str) and re.fullmatch(r"[!-~]+", token)):
             raise ValueError("token must be one that `rightarm tokens add` gave, got something else")  # it is a secret
         if check_number("timeout", self.timeout) <= 0:
             raise ValueError(f"timeout must be positive, in seconds, got {self.timeout}")
-        return self._replace(retries=check_count("retries", self.retries, least=0))
+        return self._replace(token=token, retries=check_count("retries", self.retries, least=0))
 
     def client(self, kind: Callable[..., Any]) -> Any:
         """A client of httpx. It follows no redirects, which could carry the token elsewhere."""

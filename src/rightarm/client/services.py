@@ -102,13 +102,14 @@ class AsyncService(ServiceVerbs[AsyncBandit], Awaits):
 
 
 def connect(
-    url: str, token: str | None = None, *, timeout: float = 5.0, retries: int = 5, transport: Any = None
+    url: str, token: str | None = None, *, timeout: float = 5.0, retries: int = 12, transport: Any = None
 ) -> Service:
     """A decision service: ``connect(url)["home"]`` has the verbs of `Bandit`, ``create`` makes another bandit there.
 
     - ``token``: as ``rightarm tokens add`` gives it; a service on this machine may need none.
     - ``timeout``: seconds that every step of a request may take: connecting, sending, each part of the answer.
-    - ``retries``: how often a request is sent again if no answer comes, or the service is busy. None counts twice.
+    - ``retries``: how often a request is sent again if no answer comes, or the service is busy, with pauses that
+      grow: by itself it outlasts a restart of the service, some 20 seconds. None counts twice.
     - ``transport``: one of httpx, such as `httpx.MockTransport` in tests.
 
     What the service refuses is a `ValueError`, what it does not have a `LookupError`, what the token is not good for a
@@ -122,7 +123,7 @@ def connect(
 
 
 def connect_async(
-    url: str, token: str | None = None, *, timeout: float = 5.0, retries: int = 5, transport: Any = None
+    url: str, token: str | None = None, *, timeout: float = 5.0, retries: int = 12, transport: Any = None
 ) -> AsyncService:
     """`connect` for programs that await: ``decision = await connect_async(url)["home"].ask()``."""
     return AsyncService(Options(url, token, timeout, retries, transport))

@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
+from rightarm.service.problems import Refusal
 from rightarm.service.ratio import Watch
 from rightarm.service.service import Service
 from rightarm.service.warm import warm_up
@@ -92,7 +93,7 @@ async def again(service: Service, seconds: float, function: Callable[[Service], 
     """Do something every so many seconds; what the store refuses now it may do the next time."""
     while True:
         await asyncio.sleep(seconds)
-        with contextlib.suppress(Refused, ValueError):
+        with contextlib.suppress(Refused, Refusal, ValueError):
             await function(service)
 
 

@@ -66,6 +66,8 @@ class Reward(Message):
     """The reward of an event."""
 
     value: float
+    correct: bool = False
+    """Whether this reward takes the place of another one."""
 
 
 RANK = msgspec.json.Decoder(Rank)
@@ -164,9 +166,12 @@ async def reward_route(
 ) -> Response[bytes]:
     """The reward of the decision that rank made for an event."""
     wanted, known = await body_of(request, REWARD), check_event(event)
-    [told] = await service.commit(
-        name, lambda live: verbs.tell(live, [Tell(decision=decision_of(live, known), reward=wanted.value)])
-    )
+
+    def tell(live: Any) -> list[Told]:
+        reward = Tell(decision=decision_of(live, known), reward=wanted.value, correct=wanted.correct)
+        return verbs.tell(live, [reward])
+
+    [told] = await service.commit(name, tell)
     service.metrics.rewards[name, told.outcome] += 1
     return answered(told)
 
