@@ -43,19 +43,26 @@ class Client(asyncio.Protocol):
         body, self.data = self.data[head + 4 : head + 4 + length], self.data[head + 4 + length :]
         self.answer.set_result(body)
 
-    async def post(self, path: str, body: bytes) -> bytes:
+    async def send(self, request: bytes) -> bytes:
         """The body of the answer."""
         self.answer = asyncio.get_running_loop().create_future()
-        head = f"POST /bandits/{NAME}/{path} HTTP/1.1\r\nhost: x\r\ncontent-length: {len(body)}\r\n\r\n"
-        self.transport.write(head.encode() + body)
+        self.transport.write(request)
         found: bytes = await self.answer
         return found
+
+    async def post(self, path: str, body: bytes) -> bytes:
+        """The body of the answer to a verb."""
+        head = f"POST /bandits/{NAME}/{path} HTTP/1.1\r\nhost: x\r\ncontent-length: {len(body)}\r\n\r\n"
+        return await self.send(head.encode() + body)
 
 
 async def one(client: Client, kind: str) -> int:
     """An exchange: says how many requests it had."""
     if kind == "constant":
         await client.post("constant", b"{}")
+        return 1
+    if kind == "routed":
+        await client.send(b"GET /health HTTP/1.1\r\nhost: x\r\n\r\n")
         return 1
     decision = json.loads(await client.post("ask", b"{}"))["decision"]
     await client.post("tell", b'{"decision":%d,"reward":%d}' % (decision, decision % 2))
@@ -67,9 +74,10 @@ async def load(port: int, kind: str, connections: int, requests: int, rate: floa
     loop = asyncio.get_running_loop()
     clients = [(await loop.create_connection(Client, "127.0.0.1", port))[1] for _ in range(connections)]
     took, done = list[float](), 0
-    exchanges = requests // (1 if kind == "constant" else 2)
+    each = 2 if kind == "durable" else 1  # requests of an exchange
+    exchanges = requests // each
     begin = time.perf_counter()
-    pace = 0.0 if rate is None else (1 if kind == "constant" else 2) / rate
+    pace = 0.0 if rate is None else each / rate
     due = deque(begin + place * pace for place in range(exchanges))
 
     async def work(client: Client) -> None:

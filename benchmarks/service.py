@@ -97,18 +97,21 @@ def against_constant(url: str) -> None:
     """Durable decisions and rewards against the same server answering a constant, and against single commits."""
     with server(url) as grouped, server(url.replace("home", "single"), 1) as single:
         loaded(grouped, "durable", 2_000)
-        found: dict[str, list[dict[str, float]]] = {"constant": [], "durable": [], "single": []}
+        found: dict[str, list[dict[str, float]]] = {"constant": [], "routed": [], "durable": [], "single": []}
         for _ in range(TIMES):
             found["constant"].append(loaded(grouped, "constant"))
+            found["routed"].append(loaded(grouped, "routed"))
             found["durable"].append(loaded(grouped, "durable"))
             found["single"].append(loaded(single, "durable", REQUESTS // 4))
-        constant, durable, alone = (best(found[name]) for name in ("constant", "durable", "single"))
+        constant, routed, durable, alone = map(best, found.values())
         rows = [
-            ["a constant", f"{constant['rate']:,.0f}", f"{1e6 * constant['cpu']:.0f}", "1"],
+            ["a constant, on the short way that ask and tell have", *_shown(constant), "1"],
+            ["a constant, as the other routes (/health)", *_shown(routed), f"{routed['rate'] / constant['rate']:.2f}"],
             ["durable", *_shown(durable), f"{durable['rate'] / constant['rate']:.2f}"],
             ["durable, a commit for each request", *_shown(alone), f"{alone['rate'] / constant['rate']:.2f}"],
         ]
         print(table([url.partition(":")[0], "requests/s", "server's CPU us", "of a constant"], rows))
+        print(f"durable against /health: {durable['rate'] / routed['rate']:.2f}")
         print(f"group commit: {durable['rate'] / alone['rate']:.1f} times a commit for each request")
         half = [loaded(grouped, "durable", REQUESTS, durable["rate"] / 2) for _ in range(TIMES)]
         calm = min(half, key=lambda one: one["p99"] / one["p50"])

@@ -22,6 +22,8 @@ def tokens(*arguments: str) -> Result:
 
 
 def test_a_token_from_its_making_to_its_end(store: str) -> None:
+    assert tokens("list", "--store", store).exit_code == 2  # there is no store: a name that was mistyped, perhaps
+    open_store(store).close()
     assert tokens("list", "--store", store).output == "there are no tokens\n"
     options = ["--scopes", "ask,read", "--bandits", "shop-*", "--rate", "20"]
     made = tokens("add", "the shop", "--store", store, *options)
