@@ -330,6 +330,11 @@ def test_wrong_arguments_are_not_tried_again() -> None:
             ra.connect(**{"url": URL, **given})
 
 
+@pytest.mark.parametrize("connect", [ra.connect, ra.connect_async])
+def test_a_token_may_come_from_a_file_whose_line_ends(connect: Callable[..., Any]) -> None:
+    assert connect(URL, "ra_secret\n")._carrier.client.headers["authorization"] == "Bearer ra_secret"
+
+
 def test_timeouts_are_set() -> None:
     recorder = Recorder(ask=CHOICE)
     recorder.service(timeout=2.5)["home"].ask()

@@ -89,6 +89,15 @@ def test_policies_with_contexts_are_made_from_text(app: Served) -> None:
     assert app.post("/bandits/ctx/probabilities", {"context": [9, 0, 1, 0, 0, 0]}).status_code == 200
 
 
+def test_arms_that_come_later_must_fit_into_memory_too(app: Served) -> None:
+    estimator = f"Linear({[f'x{i}' for i in range(1000)]})"
+    made = app.client.put("/bandits/wide", json={"arms": ["a", "b"], "policy": "UCB(C=0.5)", "estimator": estimator})
+    assert made.status_code == 201, made.text
+    answer = app.client.patch("/bandits/wide", json={"arms": [f"arm {i}" for i in range(100)]})
+    assert (answer.status_code, answer.json()["field"]) == (422, "estimator")
+    assert app.get("/bandits/wide").json()["arms"] == ["a", "b"]
+
+
 @pytest.mark.parametrize(
     ("text", "field"),
     [

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from serving import served
 
 from rightarm.evaluation import sample_ratio
 from rightarm.service import gate
@@ -53,6 +54,7 @@ def test_our_own_faults_say_where_they_are_but_not_to_clients(capsys: pytest.Cap
 
 def test_depth_is_that_of_brackets_outside_of_texts() -> None:
     assert depth(b'{"a]": ["\\"[[", {"b": [1]}]}') == 4
+    assert depth(b'["' + b'\\"' * 500_000 + b"[[") == 1  # a text without an end is looked through once
 
 
 def test_arms_of_an_address_are_texts_or_numbers() -> None:
@@ -154,20 +156,31 @@ def test_a_request_has_an_end(monkeypatch: pytest.MonkeyPatch, path: str, status
         sent.append(message)
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
-        scope["read"].whole = True
-        await asyncio.Event().wait()
+        await asyncio.Event().wait()  # it needs no body
 
-    async def play() -> None:
-        scope: Any = {"type": "http", "path": path, "method": "POST", "headers": []}
-        made = gate.Exchange.__init__
-
-        def seen(self: Any, scope: Any, receive: Any, send: Any) -> None:
-            made(self, scope, receive, send)
-            scope["read"] = self
-
-        monkeypatch.setattr(gate.Exchange, "__init__", seen)
-        await gate.Gate(app, Slow())(scope, receive, send)  # type: ignore[arg-type]
-
-    asyncio.run(play())
+    scope: Any = {"type": "http", "path": path, "method": "POST", "headers": []}
+    asyncio.run(gate.Gate(app, Slow())(scope, receive, send))  # type: ignore[arg-type]
     assert sent[0]["status"] == status
     assert json.loads(sent[1]["body"])["status"] == status
+
+
+@pytest.mark.parametrize("parts", [[], [b'{"unit": "x"}']])
+@pytest.mark.parametrize("path", ["/bandits/home/ask", "/bandits/home/rank"])
+def test_what_a_client_did_not_send_to_its_end_is_not_done(sqlite_url: str, path: str, parts: list[bytes]) -> None:
+    sent: list[Any] = []
+    messages: list[Any] = [{"type": "http.request", "body": part, "more_body": True} for part in parts]
+    messages.append({"type": "http.disconnect"})
+
+    async def receive() -> Any:
+        return messages.pop(0)
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    with served(sqlite_url) as app:
+        before = app.get("/bandits/home").json()["version"]
+        scope: Any = {"type": "http", "path": path, "raw_path": path.encode(), "method": "POST", "headers": []}
+        scope |= {"query_string": b"", "client": None, "server": None, "scheme": "http", "root_path": ""}
+        asyncio.run(app.client.app(scope, receive, send))  # type: ignore[arg-type]
+        assert app.get("/bandits/home").json()["version"] == before
+    assert sent[0]["status"] == 400

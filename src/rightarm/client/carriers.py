@@ -56,7 +56,7 @@ class Blocking:
 
     def __init__(self, options: Options) -> None:
         self.httpx, self.options, self.chance = _httpx(), options.checked(), random.Random()
-        self.client: httpx.Client = options.client(self.httpx.Client)
+        self.client: httpx.Client = self.options.client(self.httpx.Client)
         weakref.finalize(self, self.client.close)  # of a service that was dropped
 
     def run(self, steps: Steps[T]) -> T:
@@ -85,7 +85,7 @@ class Awaited:
 
     def __init__(self, options: Options) -> None:
         self.httpx, self.options, self.chance = _httpx(), options.checked(), random.Random()
-        self.client: httpx.AsyncClient = options.client(self.httpx.AsyncClient)
+        self.client: httpx.AsyncClient = self.options.client(self.httpx.AsyncClient)
 
     async def run(self, steps: Steps[T]) -> T:
         """What a verb gives, after all its requests."""

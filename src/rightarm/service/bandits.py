@@ -91,15 +91,15 @@ async def change(request: Asked, service: NamedDependency[Service], name: FromPa
 
 async def _changed_policy(service: Service, name: str, wanted: messages.Change) -> Policy | None:
     """The policy that is to decide from now on, if that is another one."""
-    if wanted.policy is None and wanted.estimator is None:
+    if wanted.policy is None and wanted.estimator is None and wanted.arms is None:
         return None
-    present, arms = await service.read(name, lambda live: (live.bandit.policy, len(live.bandit.table())))
-    count = max(arms, len(wanted.arms or ()))
+    present, arms = await service.read(name, lambda live: (live.bandit.policy, list(live.actions.state.names)))
+    count = len({*arms, *(wanted.arms or ())})  # retired ones keep what is known of them
     if wanted.policy is not None:
         return await service.in_thread(_compiled, service, wanted.policy, wanted.estimator, count)
-    policy = with_estimator(present, wanted.estimator or "")
+    policy = present if wanted.estimator is None else with_estimator(present, wanted.estimator)
     check_size(policy, count)
-    return await service.in_thread(_warm, policy)
+    return None if wanted.estimator is None else await service.in_thread(_warm, policy)
 
 
 @post(

@@ -30,12 +30,17 @@ class Exchange:
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.scope: Any = scope
         self._receive, self._send = receive, send
-        self.status, self.whole, self.caller = 0, False, "-"
+        self.status, self.caller = 0, "-"
+        self.whole = self.reading = False  # whether the body is here; whether a part of it is awaited
         self.limit: asyncio.Timeout | None = None
 
     async def receive(self) -> Any:
-        """The next part of the body."""
+        """The next part of the body; of a client that is gone before its end nothing is done."""
+        self.reading = True
         message = await self._receive()
+        self.reading = False
+        if message["type"] == "http.disconnect" and not (self.whole or self.status):
+            raise Refusal(400, "the body must come to its end")
         self.whole = self.whole or not message.get("more_body")
         return message
 
@@ -93,7 +98,7 @@ class Gate:
                 await (self._litestar(exchange) if found is None else self._quick(exchange, *found))
         except TimeoutError as error:
             slow = Refusal(408, f"the body must come within {PATIENCE:g} seconds")
-            await exchange.refuse(error if exchange.whole else slow)
+            await exchange.refuse(slow if exchange.reading else error)
         except Exception as error:  # whatever it is: the client is told, and the server goes on
             await exchange.refuse(error)
         finally:
