@@ -105,6 +105,7 @@ def test_tell_has_the_forms_of_a_bandit() -> None:
     assert [body | {"key": ""} for body in told] == [{"reward": 1.0, "decision": 7, "key": ""}] * 3
     assert len({body["key"] for body in told}) == 3
     assert arm == {"reward": 0.5, "arm": 2, "context": [1.0], "key": "k"}
+    assert len(corrected.pop("key")) == 32  # sent again after another correction, it must not undo that one
     assert corrected == {"reward": 0.0, "decision": 7, "correct": True}
     recorder.answers["tell"] = {"outcome": "duplicate"}
     assert (home.tell(7, 1.0), home.correct(7, 1.0)) == (False, False)
@@ -292,6 +293,7 @@ def test_the_service_says_how_long_to_wait() -> None:
         found, error = pauses([reply], retries=5)
         assert found == [], "nobody waits for an hour"
         assert (error.status, error.detail) == (503, "later")
+    assert pauses([Reply(502, b""), Reply(504, b""), Reply(200, b"ok")], retries=2)[1] == b"ok"
     found, _ = pauses([Reply(503, b"", "Fri, 31 Dec 1999 23:59:59 GMT"), Reply(503, b"", "soon"), Reply(200, b"")], 2)
     assert max(found) < 0.2
 

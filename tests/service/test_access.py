@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -13,6 +14,7 @@ from rightarm.messages import Definition
 from rightarm.policies import UCB
 from rightarm.service.access import FRESH, Access, is_loopback
 from rightarm.service.problems import Refusal
+from rightarm.service.service import THREADS
 from rightarm.store import open_store
 
 
@@ -86,3 +88,27 @@ def test_a_token_has_its_rate_and_a_revoked_one_is_refused_soon(sqlite_url: str)
 @pytest.mark.parametrize(("host", "expected"), [("127.0.0.5", True), ("::", False), ("example.org", False)])
 def test_loopback_addresses(host: str, expected: bool) -> None:
     assert is_loopback(host) == expected
+
+
+def test_tokens_are_found_however_long_reads_take(sqlite_url: str) -> None:
+    store = open_store(sqlite_url)
+    store.do(store.create("home", Definition(arms=["red", "blue"]), UCB(C=0.5), "me"))
+    text = store.tokens.add("the shop", ["ask"])
+    store.close()
+    with served(sqlite_url) as app:
+        end = threading.Event()
+        for _ in range(THREADS):
+            app.service.threads.submit(end.wait, 60)
+        answer = app.post("/bandits/home/ask", headers=bearer(text))
+        waited = not end.is_set()
+        end.set()
+    assert (answer.status_code, waited) == (200, True)
+
+
+@pytest.mark.parametrize(
+    ("origin", "status"), [("http://evil.example", 403), ("null", 403), ("http://localhost:3000", 200)]
+)
+def test_pages_of_other_hosts_need_a_token(sqlite_url: str, origin: str, status: int) -> None:
+    with served(sqlite_url) as app:
+        headers = {"origin": origin, "content-type": "text/plain"}
+        assert app.post("/bandits/home/ask", headers=headers).status_code == status

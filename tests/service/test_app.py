@@ -10,7 +10,8 @@ import pytest
 from serving import HOME, Served, served
 
 import rightarm as ra
-from rightarm.service.service import MOST_STREAMS
+from rightarm.service import reads
+from rightarm.service.service import MOST_STREAMS, Service
 
 
 @pytest.fixture
@@ -156,6 +157,19 @@ def test_only_so_many_read_events_at_once(app: Served) -> None:
     app.service.streams = MOST_STREAMS
     answer = app.get("/bandits/home/events")
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+
+
+def test_what_is_streamed_counts_while_it_is_prepared(app: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    counted, page = list[int](), reads._page
+
+    def seen(service: Service, *arguments: Any) -> list[bytes]:
+        counted.append(service.streams)
+        return page(service, *arguments)
+
+    monkeypatch.setattr(reads, "_page", seen)
+    for path in ("events", "export"):
+        assert app.get(f"/bandits/home/{path}").text.endswith("\n")
+    assert (counted, app.service.streams) == ([1, 1], 0)
 
 
 PROBLEMS = [

@@ -8,9 +8,12 @@ import io
 import json
 import sqlite3
 
+import pytest
+
 from rightarm.messages import Ask, Definition
 from rightarm.policies import UCB
-from rightarm.service.background import Ratios, Windows, load
+from rightarm.service import background
+from rightarm.service.background import Ratios, Windows, again, load
 from rightarm.service.journal import Journal
 from rightarm.service.service import Service
 from rightarm.store import Commits, Store, open_store, verbs
@@ -81,3 +84,42 @@ def test_a_damaged_bandit_does_not_keep_others_waiting(sqlite_url: str) -> None:
     service.close()
     service.journal.close()
     assert "home: event 2 is not as it was written" in log.getvalue()
+
+
+def test_what_fails_in_the_background_is_said_and_done_again(sqlite_url: str) -> None:
+    log, calls = io.StringIO(), list[int]()
+    service = Service(Commits(open_store(sqlite_url)), journal=Journal(log))
+
+    async def play() -> None:
+        often = asyncio.Event()
+
+        async def function(service: Service) -> None:
+            calls.append(1)
+            if len(calls) == 3:
+                often.set()
+            raise ZeroDivisionError("a defect")
+
+        task = asyncio.create_task(again(service, 0.0, function))
+        await asyncio.wait([task, asyncio.create_task(often.wait())], return_when=asyncio.FIRST_COMPLETED)
+        task.cancel()
+
+    asyncio.run(play())
+    service.close()
+    service.journal.close()
+    assert len(calls) >= 3
+    assert "ZeroDivisionError('a defect')" in log.getvalue()
+
+
+def test_loading_is_tried_again_whatever_was_wrong(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    errors, heard = [KeyError("a defect")], list[str]()
+    _, service = made(sqlite_url, Clock())
+    monkeypatch.setattr(background, "EVERY", 0.0)
+
+    def warm(live: object) -> None:
+        if errors:
+            raise errors.pop()
+
+    monkeypatch.setattr(background, "_warm", warm)
+    asyncio.run(load(service, lambda: heard.append("started")))
+    assert (service.ready, heard) == (True, ["started"])
+    service.close()

@@ -6,15 +6,18 @@ import asyncio
 import io
 import json
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+import uvicorn
 from serving import served
+from uvicorn.server import ServerState
 
 from rightarm.evaluation import sample_ratio
-from rightarm.service import gate
+from rightarm.service import gate, protocol
 from rightarm.service.bodies import arm_named, depth
 from rightarm.service.journal import Journal
 from rightarm.service.metrics import Metrics
@@ -118,6 +121,25 @@ def test_lines_are_written_in_their_order() -> None:
     assert [json.loads(line)["number"] for line in log.getvalue().splitlines()] == list(range(100))
 
 
+def test_a_full_disk_does_not_end_the_log() -> None:
+    class Full(io.StringIO):
+        refused = threading.Event()
+
+        def write(self, text: str) -> int:
+            if not self.refused.is_set():
+                self.refused.set()
+                raise OSError(28, "No space left on device")
+            return super().write(text)
+
+    log = Full()
+    journal = Journal(log)
+    journal.say("lost")
+    assert log.refused.wait(60)
+    journal.say("kept")
+    journal.close()
+    assert json.loads(log.getvalue())["event"] == "kept"
+
+
 def test_results_and_errors_come_to_the_event_loop() -> None:
     async def play() -> list[Any]:
         delivery = Delivery()
@@ -181,6 +203,28 @@ def test_what_a_client_did_not_send_to_its_end_is_not_done(sqlite_url: str, path
         before = app.get("/bandits/home").json()["version"]
         scope: Any = {"type": "http", "path": path, "raw_path": path.encode(), "method": "POST", "headers": []}
         scope |= {"query_string": b"", "client": None, "server": None, "scheme": "http", "root_path": ""}
-        asyncio.run(app.client.app(scope, receive, send))  # type: ignore[arg-type]
+        asyncio.run(app.client.app(scope, receive, send))
         assert app.get("/bandits/home").json()["version"] == before
     assert sent[0]["status"] == 400
+
+
+def test_the_rest_of_a_body_whose_request_is_answered_must_come_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protocol, "HEAD_SECONDS", 0.05)
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 401, "headers": [(b"content-length", b"0")]})
+        await send({"type": "http.response.body", "body": b""})
+
+    async def play() -> bytes:
+        config = uvicorn.Config(app, http=protocol.Protocol, lifespan="off", log_config=None, timeout_keep_alive=75)
+        config.load()
+        loop, state = asyncio.get_running_loop(), ServerState()
+        made = await loop.create_server(lambda: protocol.Protocol(config, state, {}), "127.0.0.1", 0)
+        reader, writer = await asyncio.open_connection(*made.sockets[0].getsockname())
+        writer.write(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1000\r\n\r\n{")
+        found = await asyncio.wait_for(reader.read(), 20)  # to the end: the connection is closed
+        writer.close()
+        made.close()
+        return found
+
+    assert asyncio.run(play()).startswith(b"HTTP/1.1 401")

@@ -48,6 +48,13 @@ def check(url: str, decisions: int) -> None:
     assert found.decisions == decisions
 
 
+def test_an_address_that_cannot_be_read_is_said_without_its_password() -> None:
+    for address in ("postgresql:/me:se:cret@host/db", "me:secret@host"):
+        with pytest.raises(ValueError, match="store must be an address") as error:
+            open_store(address)
+        assert "cret" not in str(error.value)
+
+
 def test_many_threads_and_two_replicas_lose_nothing(store_url: str) -> None:
     replicas = [Commits(open_store(store_url)) for _ in range(2)]
     make(replicas[0].store)

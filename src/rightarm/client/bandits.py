@@ -155,7 +155,7 @@ class BanditVerbs:
     @verb
     def correct(self, decision: Decision[Any] | int | str, reward: float) -> Steps[bool]:
         """Replace the reward of a decision; True if something changed."""
-        message = Tell(decision=number_of(decision), reward=check_reward(reward), correct=True)
+        message = Tell(decision=number_of(decision), reward=check_reward(reward), correct=True, key=_new_key())
         return _taken(read((yield send("POST", self._path("tell"), message)), Told))
 
     @verb

@@ -19,7 +19,7 @@ from rightarm.client.errors import Unreachable, error_for
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0  # seconds between tries, where the service does not say
 LONGEST_WAIT = 60.0  # seconds; a service that wants more is as good as not there
-BUSY = (429, 503)
+BUSY = (429, 502, 503, 504)  # 502 and 504: of what stands before a service that starts again
 
 R = TypeVar("R", covariant=True)
 T = TypeVar("T")

@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 from rightarm.service.problems import Refusal
 from rightarm.store.connections import answering
@@ -74,6 +75,7 @@ class Access:
     async def caller(self, headers: Iterable[tuple[bytes, bytes]]) -> Caller:
         """Who makes a request with these headers."""
         if not self.needed:
+            check_origin(headers)
             return self._limited(LOCAL, self._rate)
         given = next((value for name, value in headers if name == b"authorization"), b"")
         kind, _, text = given.partition(b" ")
@@ -118,6 +120,13 @@ def check_allowed(caller: Caller, scope: str, bandit: str) -> None:
     if not caller.allows(scope, bandit):
         what = "all bandits" if bandit == "*" else bandit
         raise Refusal(403, f"the token must have the scope {scope} for {what}")
+
+
+def check_origin(headers: Iterable[tuple[bytes, bytes]]) -> None:
+    """Raise if a page of another host makes the request: where nobody needs a token, a browser here would let it."""
+    origin = next((value.decode("latin-1") for name, value in headers if name == b"origin"), None)
+    if origin is not None and not is_loopback(urlsplit(origin).hostname or ""):
+        raise Refusal(403, f"a page must be one of this machine where nobody needs a token, got {origin:.100}")
 
 
 def is_loopback(host: str) -> bool:

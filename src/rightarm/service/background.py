@@ -37,11 +37,12 @@ async def load(service: Service, started: Callable[[], object]) -> None:
         try:
             async for name in whole(service):
                 await service.read(name, _warm)
+        except Exception as error:  # whatever it is: it is said, and tried again
+            service.journal.say("loading failed", detail=str(error)[:1000])
+            await asyncio.sleep(EVERY)
+        else:
             service.ready = True
             started()
-        except Refused as error:
-            service.journal.say("loading failed", detail=error.detail)
-            await asyncio.sleep(EVERY)
 
 
 def _warm(live: Any) -> None:
@@ -93,8 +94,12 @@ async def again(service: Service, seconds: float, function: Callable[[Service], 
     """Do something every so many seconds; what the store refuses now it may do the next time."""
     while True:
         await asyncio.sleep(seconds)
-        with contextlib.suppress(Refused, Refusal, ValueError):
+        try:
             await function(service)
+        except (Refused, Refusal):
+            pass
+        except Exception as error:  # whatever it is: it is said, and done again the next time
+            service.journal.say("background work failed", work=function.__qualname__, detail=repr(error)[:1000])
 
 
 @contextlib.asynccontextmanager

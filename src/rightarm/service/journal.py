@@ -61,7 +61,9 @@ class Journal:
             try:
                 self._file.write("".join(line.decode() + "\n" for line in waiting))
                 self._file.flush()
-            except (OSError, ValueError):  # nobody reads it any more
+            except OSError:
+                pass  # the disk is full, or nobody reads: these lines are lost, later ones may not be
+            except ValueError:  # the file is closed
                 return
             if not self._ended:
                 time.sleep(PAUSE)

@@ -23,6 +23,7 @@ class Protocol(HttpToolsProtocol):
         self._head: int | None = 0  # bytes of a head that is not complete; None while none is coming
         self._clock: asyncio.TimerHandle | None = None
         self._stalled: asyncio.TimerHandle | None = None
+        self._rest: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -30,6 +31,7 @@ class Protocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._end_head()
+        self._end_rest()
         self.resume_writing()
         super().connection_lost(exc)
 
@@ -48,6 +50,16 @@ class Protocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self._end_head()
         super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        self._end_rest()
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """The rest of a body whose request is answered already must come soon, or the connection is closed."""
+        super().on_response_complete()
+        if self.cycle.response_complete and self.cycle.more_body:
+            self._rest = self.loop.call_later(HEAD_SECONDS, self.transport.close)
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -73,6 +85,11 @@ class Protocol(HttpToolsProtocol):
         if self._clock is not None:
             self._clock.cancel()
             self._clock = None
+
+    def _end_rest(self) -> None:
+        if self._rest is not None:
+            self._rest.cancel()
+            self._rest = None
 
     def _late(self) -> None:
         """A head did not come in time; a connection on which nothing came at all is closed without a word."""

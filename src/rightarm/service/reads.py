@@ -18,7 +18,7 @@ from rightarm.service.bodies import arm_named, query_of
 from rightarm.service.operations import operation
 from rightarm.service.problems import RETRY, Refusal
 from rightarm.service.ratio import ratio_of
-from rightarm.service.service import MOST_STREAMS, Service
+from rightarm.service.service import Service
 from rightarm.store import NotFound
 
 Asked = Request[Any, Any, Any]
@@ -126,29 +126,33 @@ async def decision(service: NamedDependency[Service], name: FromPath[str], id: F
 async def events(request: Asked, service: NamedDependency[Service], name: FromPath[str]) -> Stream:
     """The events after a number, a line of JSON each, as they are: whoever folds them has the bandit."""
     wanted = query_of(request.query_params.multi_items(), messages.After)
-    if service.streams >= MOST_STREAMS:
-        raise Refusal(503, f"{MOST_STREAMS} others read events; try again", None, RETRY)
     limit = messages.LARGEST_ID if wanted.limit is None else wanted.limit
-    first = await service.in_thread(_page, service, name, wanted.after, limit)
-    return Stream(_streamed(service, name, first, limit), media_type=LINES)
+    return Stream(await lines(service, name, wanted.after, limit), media_type=LINES)
+
+
+async def lines(service: Service, name: str, after: int, limit: int, head: bytes = b"") -> AsyncIterator[bytes]:
+    """The events after a number, behind a head; what is wrong is said before the answer begins."""
+    service.check_streams()
+    with service.streaming():
+        first = await service.in_thread(_page, service, name, after, limit)
+    return _streamed(service, name, first, limit, head)
 
 
 def _page(service: Service, name: str, after: int, limit: int) -> list[bytes]:
     return list(service.store.events(name, after, min(PAGE, limit)))
 
 
-async def _streamed(service: Service, name: str, page: list[bytes], limit: int) -> AsyncIterator[bytes]:
-    """Page after page; between two of them nothing is held open in the database."""
-    service.streams += 1
-    try:
+async def _streamed(service: Service, name: str, page: list[bytes], limit: int, head: bytes) -> AsyncIterator[bytes]:
+    """Page after page; between two of them, however slow the client is, nothing is held open in the database."""
+    with service.streaming():
+        if head:
+            yield head
         while page:
-            yield b"".join(line if line.endswith(b"\n") else line + b"\n" for line in page)
+            yield b"".join(page)
             limit -= len(page)
             full = len(page) == PAGE and limit > 0
             last = NUMBERED.decode(page[-1]).n
             page = await service.in_thread(_page, service, name, last, limit) if full else []
-    finally:
-        service.streams -= 1
 
 
 @get("/health", opt=operation(None, messages.Health))

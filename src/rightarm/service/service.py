@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -34,7 +35,8 @@ class Service:
     ) -> None:
         self.commits, self.store = commits, commits.store
         self.threads = ThreadPoolExecutor(THREADS, "reads")
-        self.access = Access(self.store.tokens, rate, self.threads)
+        self._finds = ThreadPoolExecutor(1, "tokens")  # every request needs its token, however long reads take
+        self.access = Access(self.store.tokens, rate, self._finds)
         self.policies, self.metrics = Policies(modules), Metrics()
         self.journal = Journal(sys.stderr) if journal is None else journal
         self.ready = False  # compiled and folded
@@ -66,10 +68,25 @@ class Service:
         finally:
             self._reads -= 1
 
+    def check_streams(self) -> None:
+        """Raise if as many answers are being streamed as may be."""
+        if self.streams >= MOST_STREAMS:
+            raise Refusal(503, f"{MOST_STREAMS} others read events; try again", None, RETRY)
+
+    @contextlib.contextmanager
+    def streaming(self) -> Iterator[None]:
+        """Count an answer that is streamed: while it is prepared, and while it is sent."""
+        self.streams += 1
+        try:
+            yield
+        finally:
+            self.streams -= 1
+
     def close(self) -> None:
         """Finish what was acknowledged."""
         self.commits.close()
-        self.threads.shutdown(cancel_futures=True)
+        for threads in (self._finds, self.threads):
+            threads.shutdown(cancel_futures=True)
 
 
 class Delivery:

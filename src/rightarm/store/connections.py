@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -83,7 +84,8 @@ def connect(text: str, *, must_exist: bool = False) -> Database:
     try:
         url = make_url(text)
     except ArgumentError:
-        raise ValueError(f"store must be an address such as sqlite:///home.db, got {text!r}") from None
+        shown = re.sub(r":(?!/).*@", ":***@", text)  # what cannot be read may have a password all the same
+        raise ValueError(f"store must be an address such as sqlite:///home.db, got {shown!r}") from None
     if is_sqlite(url):
         if not url.database or url.database == ":memory:":
             raise ValueError(f"store must name a file, as sqlite:///home.db does, got {text!r}")
