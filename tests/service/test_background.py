@@ -16,7 +16,7 @@ from rightarm.service import background
 from rightarm.service.background import Ratios, Windows, again, load
 from rightarm.service.journal import Journal
 from rightarm.service.service import Service
-from rightarm.store import Commits, Store, open_store, verbs
+from rightarm.store import Commits, Damaged, Store, open_store, verbs
 
 
 class Clock:
@@ -84,6 +84,23 @@ def test_a_damaged_bandit_does_not_keep_others_waiting(sqlite_url: str) -> None:
     service.close()
     service.journal.close()
     assert "home: event 2 is not as it was written" in log.getvalue()
+
+
+def test_an_event_that_is_gone_is_damage_that_is_said(sqlite_url: str) -> None:
+    store, service = made(sqlite_url, Clock())
+    [choice] = store.do("home", lambda live: verbs.ask(live, Ask()))
+    service.close()  # which writes a snapshot
+    assert not service.journal._thread.is_alive()
+    with contextlib.closing(sqlite3.connect(sqlite_url.removeprefix("sqlite:///"), isolation_level=None)) as file:
+        file.execute("DELETE FROM events WHERE bandit = 1 AND n = 3")
+    log = io.StringIO()
+    store = open_store(sqlite_url, clock=Clock())
+    service = Service(Commits(store), journal=Journal(log))
+    asyncio.run(asyncio.wait_for(load(service, lambda: None), 20))
+    with pytest.raises(Damaged, match="event 3 is not there any more"):
+        store.decision("home", choice.decision)
+    service.close()
+    assert "home cannot be used: event 3 is not there any more" in log.getvalue()
 
 
 def test_what_fails_in_the_background_is_said_and_done_again(sqlite_url: str) -> None:

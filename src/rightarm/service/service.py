@@ -87,6 +87,7 @@ class Service:
         self.commits.close()
         for threads in (self._finds, self.threads):
             threads.shutdown(cancel_futures=True)
+        self.journal.close()
 
 
 class Delivery:

@@ -79,7 +79,7 @@ class Live:
             n = self.connection.execute(wanted).scalar()
             if n is None:
                 raise NotFound(f"decision {number} was never made by {self.name}", "decision")
-            stored = next(read_events(self.connection, self.id, n - 1, 1))
+            stored = event_at(self.connection, self.id, n)
         event: Event = msgspec.json.decode(stored.line)
         return event
 
@@ -211,6 +211,14 @@ def read_events(connection: Connection, bandit: int, after: int, limit: int | No
         after, left = rows[-1].n, None if left is None else left - len(rows)
 
 
+def event_at(connection: Connection, bandit: int, n: int) -> Stored:
+    """The event of that number, which must be there."""
+    for stored in read_events(connection, bandit, n - 1, 1):
+        if stored.n == n:
+            return stored
+    raise Damaged(f"event {n} is not there any more")
+
+
 def load(row: Row[Any], connection: Connection, clock: Callable[[], float]) -> Live:
     """The bandit of a row: its last snapshot, and the events after that."""
     begin = first_digest(row.name, row.identity, row.definition, row.created)
@@ -230,7 +238,7 @@ def load(row: Row[Any], connection: Connection, clock: Callable[[], float]) -> L
         found = saved.from_json(last.state, None)
         if found.place is None or found.place.log != row.identity or found.place.events != last.n:
             raise Damaged(f"{row.name}: the snapshot of event {last.n} is that of another bandit")
-        pages.events, pages.digest = last.n, next(read_events(connection, row.id, last.n - 1, 1)).digest
+        pages.events, pages.digest = last.n, event_at(connection, row.id, last.n).digest
     actions = Actions(found.state, clock)
     live = Live(row, pages, Bandit._of(actions), pages.events)
     live.follow(row, connection)

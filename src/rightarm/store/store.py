@@ -26,7 +26,7 @@ from rightarm.store.connections import Database, connect
 from rightarm.store.digests import digest_of, first_digest
 from rightarm.store.errors import Conflict, Damaged, NotFound, Refused, Unavailable
 from rightarm.store.journal import Pages
-from rightarm.store.live import KNOWN, TAKEN, Live, by_name, load, read_events
+from rightarm.store.live import KNOWN, TAKEN, Live, by_name, event_at, load, read_events
 from rightarm.store.rows import HOUR
 from rightarm.store.tokens import Tokens
 
@@ -321,7 +321,7 @@ class Store:
             if found is None:
                 return None
             places = [found.n] if found.answer is None else [found.n, found.answer]
-            events = [msgspec.json.decode(next(read_events(connection, row.id, n - 1, 1)).line) for n in places]
+            events = [msgspec.json.decode(event_at(connection, row.id, n).line) for n in places]
         return {"decision": events[0], "answer": events[1] if len(events) > 1 else None}
 
     def totals(self, name: str) -> tuple[int, int]:

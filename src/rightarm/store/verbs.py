@@ -217,8 +217,3 @@ def describe(live: Live) -> Described:
 
 def close_windows(live: Live) -> None:
     """Nothing besides what every transaction does first: windows that have closed are learned."""
-
-
-def windows_due(live: Live, now: float) -> bool:
-    """Whether windows of a bandit wait to be closed."""
-    return bool(live.actions.state.due(now))
