@@ -14,7 +14,6 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from rightarm.service.problems import Refusal
-from rightarm.store.connections import answering
 from rightarm.store.tokens import Token, Tokens
 
 FRESH = 5.0  # seconds for which a token that was found is not looked for again: so soon a revoked one is refused
@@ -69,8 +68,7 @@ class Access:
 
     def look_again(self) -> None:
         """See whether the store has tokens by now; from the first one on they are needed."""
-        with answering():
-            self.needed = self.needed or self._tokens.any()
+        self.needed = self.needed or self._tokens.any()
 
     async def caller(self, headers: Iterable[tuple[bytes, bytes]]) -> Caller:
         """Who makes a request with these headers."""
@@ -85,15 +83,11 @@ class Access:
         until, token = self._known.get(digest, (-math.inf, None))
         if until < now:
             given_text = text.decode("latin-1")
-            token = await asyncio.get_running_loop().run_in_executor(self._threads, self._find, given_text)
+            token = await asyncio.get_running_loop().run_in_executor(self._threads, self._tokens.find, given_text)
             self._remember(digest, now + FRESH, token)
         if token is None:
             raise Refusal(401, "the token is not known here, or was revoked")
         return self._limited(Caller(token.id, token), token.rate or self._rate)
-
-    def _find(self, text: str) -> Token | None:
-        with answering():
-            return self._tokens.find(text)
 
     def _remember(self, digest: bytes, until: float, token: Token | None) -> None:
         self._known[digest] = until, token

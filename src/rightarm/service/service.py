@@ -35,7 +35,7 @@ class Service:
     ) -> None:
         self.commits, self.store = commits, commits.store
         self.threads = ThreadPoolExecutor(THREADS, "reads")
-        self._finds = ThreadPoolExecutor(1, "tokens")  # every request needs its token, however long reads take
+        self._finds = ThreadPoolExecutor(2, "tokens")  # every request needs its token, however long reads take
         self.access = Access(self.store.tokens, rate, self._finds)
         self.policies, self.metrics = Policies(modules), Metrics()
         self.journal = Journal(sys.stderr) if journal is None else journal
