@@ -189,3 +189,15 @@ def test_tokens_are_needed_once_there_are_some(tmp_path: Path) -> None:
         for call in (home.describe, ra.connect(url, shop)["blog"].ask, ra.connect(url, admin)["shop-home"].ask):
             with pytest.raises(PermissionError, match=r"the token must have the scope \w+ for [\w-]+ \(status 403\)"):
                 call()
+
+
+def test_arms_are_compared_in_a_segment(service: Service) -> None:
+    policy = ra.BoltzmannGumbel(C=0.1, estimator=ra.Linear(ra.Features(categories={"device": ["phone", "desktop"]})))
+    home = service.create("segments", ["red", "blue"], policy, reward_range=(0, 1))
+    for place in range(40):
+        home.tell(home.ask(context={"device": ["phone", "desktop"][place % 2]}), place % 2)
+    everywhere, phones = home.difference("red", "blue"), home.difference("red", "blue", where={"device": "phone"})
+    assert "device = phone" in phones.text
+    assert "device = phone" not in everywhere.text
+    with pytest.raises(ValueError, match="where"):
+        home.difference("red", "blue", where={"device": "watch"})

@@ -212,9 +212,16 @@ class BanditVerbs:
         return {one.arm: one.probability for one in found.probabilities}
 
     @verb
-    def difference(self, arm: Arm, other: Arm, *, confidence: float = 0.95) -> Steps[Difference]:
-        """By how much the mean of ``arm`` is above that of ``other``: an interval that holds at any time."""
-        content = yield get(self._path("difference"), arm=arm, other=other, confidence=confidence)
+    def difference(
+        self, arm: Arm, other: Arm, *, where: Mapping[str, Any] | None = None, confidence: float = 0.95
+    ) -> Steps[Difference]:
+        """By how much the mean of ``arm`` is above that of ``other``: an interval that holds at any time.
+
+        ``where`` asks for a segment, where the policy decides by contexts: ``{"device": "phone", "hour": (9, 17)}``.
+        """
+        segment = {} if where is None else {"where": msgspec.json.encode(dict(where)).decode()}
+        query = {"arm": arm, "other": other, "confidence": confidence} | segment
+        content = yield get(self._path("difference"), **query)
         found: Difference = read(content, Difference)
         return found
 

@@ -7,7 +7,7 @@ import re
 import sys
 import traceback
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 import msgspec
 from litestar import Request, Response
@@ -67,7 +67,8 @@ def refusal_of(error: Exception) -> Refusal:
     if isinstance(error, HTTPException) and error.status_code < 500:
         return Refusal(error.status_code, error.detail, None, error.headers)
     if isinstance(error, msgspec.ValidationError):
-        return Refusal(422, str(error), _place(str(error)))
+        place = _place(str(error))
+        return Refusal(422, str(error) + _allowed(str(error), place), place)
     if isinstance(error, msgspec.DecodeError | UnicodeDecodeError | RecursionError):
         return Refusal(400, f"the body must be JSON in UTF-8: {error}")
     if isinstance(error, TimeoutError):
@@ -88,6 +89,31 @@ def _place(text: str) -> str | None:
     at, named = AT.search(text), UNKNOWN.search(text) or MISSING.search(text)
     parts = [part for part in (at and at[1], named and named[1]) if part]
     return ".".join(parts) or None
+
+
+def _allowed(text: str, place: str | None) -> str:
+    """The values that a field can have, where it has one of a few and got another one.
+
+    >>> _allowed("Invalid enum value 'stopped' - at `$.status`", "status")
+    "; it must be one of 'running', 'paused', 'archived'"
+    """
+    name = (place or "").rpartition(".")[2]
+    if not text.startswith("Invalid enum value"):
+        return ""
+    types = [
+        field.type
+        for kind in messages.Message.__subclasses__()
+        for field in msgspec.structs.fields(kind)
+        if field.name == name
+    ]
+    known = {
+        value: None
+        for one in types
+        for part in (one, *get_args(one))
+        if get_origin(part) is Literal
+        for value in get_args(part)
+    }
+    return f"; it must be one of {', '.join(map(repr, known))}" if known else ""
 
 
 def phrase(status: int) -> str:

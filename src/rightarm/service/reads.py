@@ -14,7 +14,7 @@ from litestar.response import Stream
 
 from rightarm import messages
 from rightarm.service.bandits import answered
-from rightarm.service.bodies import arm_named, query_of
+from rightarm.service.bodies import arm_named, decoded, query_of
 from rightarm.service.operations import operation
 from rightarm.service.problems import RETRY, Refusal
 from rightarm.service.ratio import ratio_of
@@ -23,6 +23,7 @@ from rightarm.store import NotFound
 
 Asked = Request[Any, Any, Any]
 LINES = "application/x-ndjson"
+SEGMENT = msgspec.json.Decoder(dict[str, Any])
 PAGE = 1_000  # events that are read at once
 
 
@@ -55,13 +56,14 @@ def _summary(live: Any) -> messages.Summary:
 async def difference(request: Asked, service: NamedDependency[Service], name: FromPath[str]) -> Response[bytes]:
     """By how much the mean of an arm is above that of another."""
     pair = query_of(request.query_params.multi_items(), messages.Pair)
-    return answered(await service.read(name, lambda live: _difference(live, pair)))
+    where = None if pair.where is None else decoded(SEGMENT, pair.where.encode())
+    return answered(await service.read(name, lambda live: _difference(live, pair, where)))
 
 
-def _difference(live: Any, pair: messages.Pair) -> messages.Difference:
+def _difference(live: Any, pair: messages.Pair, where: dict[str, Any] | None) -> messages.Difference:
     arms = [row["arm"] for row in live.bandit.table()]
     both = arm_named(pair.arm, arms), arm_named(pair.other, arms)
-    found = live.bandit.difference(*both, confidence=pair.confidence)
+    found = live.bandit.difference(*both, where=where, confidence=pair.confidence)
     return messages.Difference(
         arm=found.arm,
         other=found.other,
