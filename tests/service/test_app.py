@@ -194,6 +194,7 @@ PROBLEMS = [
     ("GET", "/bandits/home/best?confidence=0.9&confidence=0.8", b"", 422, "confidence"),
     ("GET", "/bandits/home/history?days=3", b"", 422, "days"),
     ("GET", "/bandits/home/difference?arm=red&other=green", b"", 422, "other"),
+    ("GET", "/bandits/home/difference?arm=red&other=blue&where=v", b"", 422, "where"),
     ("GET", "/bandits/home/decisions/x", b"", 422, "id"),
 ]
 

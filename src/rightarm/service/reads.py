@@ -56,8 +56,16 @@ def _summary(live: Any) -> messages.Summary:
 async def difference(request: Asked, service: NamedDependency[Service], name: FromPath[str]) -> Response[bytes]:
     """By how much the mean of an arm is above that of another."""
     pair = query_of(request.query_params.multi_items(), messages.Pair)
-    where = None if pair.where is None else decoded(SEGMENT, pair.where.encode())
+    where = None if pair.where is None else _segment(pair.where)
     return answered(await service.read(name, lambda live: _difference(live, pair, where)))
+
+
+def _segment(text: str) -> dict[str, Any]:
+    """A segment as an address writes it."""
+    try:
+        return decoded(SEGMENT, text.encode())
+    except (msgspec.DecodeError, UnicodeError, RecursionError, Refusal) as error:
+        raise Refusal(422, f"where must be an object in JSON: {error}", "where") from None
 
 
 def _difference(live: Any, pair: messages.Pair, where: dict[str, Any] | None) -> messages.Difference:
