@@ -241,7 +241,7 @@ class Pair(Message):
     arm: Annotated[str, Meta(min_length=1, max_length=200)]
     other: Annotated[str, Meta(min_length=1, max_length=200)]
     confidence: Annotated[float, Meta(gt=0, lt=1)] = 0.95
-    where: Annotated[str, Meta(max_length=10_000)] | None = None
+    where: Annotated[str, Meta(max_length=1_000)] | None = None
     """A segment, as JSON: ``{"device": "phone", "hour": [9, 17]}``; for bandits that decide by contexts."""
 
 
