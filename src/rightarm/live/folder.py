@@ -11,10 +11,11 @@ from rightarm.files import remove_leftovers, write_whole
 from rightarm.live import state as saved
 from rightarm.live.fold import State
 from rightarm.logs.journal import Journal
+from rightarm.logs.lines import IN_FOLDER
 from rightarm.logs.writer import LogWriter
 from rightarm.scores.policy import Policy
 
-LOG, SNAPSHOT = "log.jsonl", "snapshot.json"
+SNAPSHOT = "snapshot.json"
 
 
 class Folder:
@@ -28,7 +29,7 @@ class Folder:
     def opened(self, sync: bool, rotate: str | None) -> Iterator[LogWriter]:
         """The log, which is closed if what follows fails."""
         self.path.mkdir(parents=True, exist_ok=True)
-        log = LogWriter(self.path / LOG, sync=sync, rotate=rotate)
+        log = LogWriter(self.path / IN_FOLDER, sync=sync, rotate=rotate)
         try:
             remove_leftovers(self.path)
             if not log.events and (self.path / SNAPSHOT).exists():

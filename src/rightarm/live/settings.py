@@ -10,9 +10,10 @@ from typing import Any, cast
 
 from rightarm.formula import check_choice, check_count, check_number
 from rightarm.live.names import name_from, plain_name
+from rightarm.logs.windows import AT_CLOSE
 from rightarm.scores.rewards import check_reward_range
 
-AT_ONCE, AT_CLOSE = "at once", "at close"
+AT_ONCE = "at once"
 LAST, SUM = "last", "sum"
 CORRECT, KEEP = "correct", "keep"
 

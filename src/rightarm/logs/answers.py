@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from rightarm.logs.blocks import Block, Kind
 from rightarm.logs.order import EventOrder
 from rightarm.logs.stream import read_events
+from rightarm.logs.windows import Flags, window_of
 from rightarm.types import F64, I64
 
 PART, REWARD, CANCEL, EXPIRY, CORRECTION = range(5)
@@ -20,9 +22,6 @@ KINDS = {"reward": REWARD, "cancel": CANCEL, "expiry": EXPIRY, "correction": COR
 
 DECISION = np.dtype([("id", "i8"), ("place", "i8")])  # place: the number of the event
 ANSWER = np.dtype([("id", "i8"), ("place", "i8"), ("kind", "i1"), ("reward", "f8"), ("time", "f8")])
-
-Flags = NDArray[np.bool_]
-
 
 @dataclass(frozen=True)
 class Outcomes:
@@ -32,10 +31,12 @@ class Outcomes:
     rewards: F64
     """The last reward of each, NaN if there is none."""
     told: F64
-    """When each was answered, or a part of its reward came; NaN if neither happened."""
+    """When the reward of each came, or its last part, or it was closed without one; NaN if none of that happened."""
     answered: Flags
     cancelled: Flags
     corrected: Flags
+    open: Flags | None = None
+    """Which have an open window of reward, and so no reward that counts; None if the bandit has no windows."""
 
 
 class Answers:
@@ -44,10 +45,16 @@ class Answers:
     def __init__(self) -> None:
         self._decisions, self._answers = [np.empty(0, DECISION)], [np.empty(0, ANSWER)]
         self._events = 0
+        self._settings: Mapping[str, Any] = {}
+        self._times = [np.empty(0)]  # of all events, where the bandit has windows of reward
         self.latest: float | None = None
 
     def take(self, block: Block) -> None:
         """Take the next events."""
+        if not self._events and block.events:  # a bandit says first how it is set up
+            self._settings = block.events[0].get("settings", {})
+        if self._settings.get("window_of_reward") is not None:
+            self._times.append(np.array([event["time"] for event in block.events]))
         for name, kind in block.kinds.items():
             if name == "decision":
                 made = np.empty(len(kind.events), DECISION)
@@ -60,7 +67,7 @@ class Answers:
 
     def order(self, path: Path) -> EventOrder:
         """What the writer of the log at ``path`` needs to go on."""
-        outcomes, order = self.outcomes(path), EventOrder()
+        outcomes, order = self._answered(path)[1], EventOrder()
         order.events, order.latest = self._events, self.latest
         order.decided.add_all(outcomes.ids)
         order.waiting = set(outcomes.ids[~outcomes.answered].tolist())
@@ -69,6 +76,16 @@ class Answers:
 
     def outcomes(self, path: Path) -> Outcomes:
         """What became of the decisions; raises if events of the log at ``path`` cannot follow each other so."""
+        places, found = self._answered(path)
+        window = window_of(self._settings)
+        if window is None:
+            return found
+        ran_out = window.ran_out(places, np.concatenate(self._times))
+        rewards, still_open = window.rewards(found.rewards, found.answered, ran_out)
+        return replace(found, rewards=rewards, open=still_open)
+
+    def _answered(self, path: Path) -> tuple[I64, Outcomes]:
+        """The numbers of the events of decisions, and their answers as they stand, whatever windows there are."""
         decisions, answers = np.concatenate(self._decisions), np.concatenate(self._answers)
         answers = answers[np.argsort(answers["place"], kind="stable")]
         rows = _rows(decisions["id"], answers["id"])
@@ -76,7 +93,7 @@ class Answers:
             for _ in read_events(path):  # which raises, and says where
                 pass
             raise ValueError(f"{path} has changed while it was read")
-        return _outcomes(decisions["id"], answers, rows)
+        return decisions["place"], _outcomes(decisions["id"], answers, rows)
 
 
 def _answers(kind: Kind) -> NDArray[Any]:
@@ -128,10 +145,12 @@ def _outcomes(ids: I64, answers: NDArray[Any], rows: I64) -> Outcomes:
     kinds, rewards, told = answers["kind"], np.full(ids.size, math.nan), np.full(ids.size, math.nan)
     says = (kinds == CANCEL) | ~np.isnan(answers["reward"])  # an expiry may leave the reward as it was
     rewards[rows[says]] = answers["reward"][says]
-    answer = kinds != CORRECTION
-    told[rows[answer]] = answers["time"][answer]
+    came = (kinds != CORRECTION) & (kinds != EXPIRY)
+    told[rows[came]] = answers["time"][came]
+    ended = (kinds == EXPIRY) & np.isnan(answers["reward"]) & np.isnan(told[rows])  # without any reward
+    told[rows[ended]] = answers["time"][ended]
     flags = {name: np.zeros(ids.size, dtype=bool) for name in ("answered", "cancelled", "corrected")}
-    flags["answered"][rows[answer & (kinds != PART)]] = True
+    flags["answered"][rows[(kinds != PART) & (kinds != CORRECTION)]] = True
     flags["cancelled"][rows[kinds == CANCEL]] = True
-    flags["corrected"][rows[~answer]] = True
+    flags["corrected"][rows[kinds == CORRECTION]] = True
     return Outcomes(ids, rewards, told, **flags)

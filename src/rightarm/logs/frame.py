@@ -105,7 +105,8 @@ class Table:
                 lists.gather(among.replace(UNKNOWN, None)),
             ]
         )
-        return frame.with_columns([self._other(name) for name, pieces in self._others.items() if pieces])
+        windows = [] if outcomes.open is None else [pl.Series("open_window", outcomes.open)]
+        return frame.with_columns(windows + [self._other(name) for name, pieces in self._others.items() if pieces])
 
     def _other(self, name: str) -> polars.Series:
         """A column that few logs have, null where a decision has nothing."""

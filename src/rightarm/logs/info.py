@@ -12,7 +12,7 @@ import numpy as np
 from rightarm.logs.answers import Answers
 from rightarm.logs.blocks import read_blocks
 from rightarm.logs.events import Arm
-from rightarm.logs.lines import Numbering, part_paths
+from rightarm.logs.lines import Numbering, log_at, part_paths
 from rightarm.logs.parquet import LINES
 from rightarm.logs.stream import PathLike
 
@@ -37,7 +37,7 @@ class LogInfo:
     contexts: int = 0
     """How many decisions have a context."""
     waiting: int = 0
-    """How many decisions wait for an answer."""
+    """How many decisions wait for an answer, or for their window of reward to close."""
     rewarded: int = 0
     cancelled: int = 0
     corrected: int = 0
@@ -72,7 +72,7 @@ def log_info(path: PathLike) -> LogInfo:
     (1, 1, ['red', 'blue'])
     >>> folder.cleanup()
     """
-    info, numbering, answers = LogInfo(Path(path)), Numbering(), Answers()
+    info, numbering, answers = LogInfo(log_at(path)), Numbering(), Answers()
     for block in read_blocks(info.path, numbering):
         answers.take(block)
         info.events.update({name: len(kind.events) for name, kind in block.kinds.items()})
@@ -87,7 +87,7 @@ def log_info(path: PathLike) -> LogInfo:
     info.identity = None if numbering.head is None else numbering.head.log
     info.parts = len(part_paths(info.path)) if info.path.suffix == LINES else 1
     info.latest = answers.latest
-    info.waiting = int((~outcomes.answered).sum())
+    info.waiting = int((~outcomes.answered if outcomes.open is None else outcomes.open).sum())
     info.rewarded = int((~np.isnan(outcomes.rewards)).sum())
     info.cancelled, info.corrected = int(outcomes.cancelled.sum()), int(outcomes.corrected.sum())
     return info

@@ -20,6 +20,7 @@ import msgspec
 from rightarm.logs.events import Event, check_text, check_time, check_whole, checked
 
 FORMAT, VERSION = "rightarm log", 2
+IN_FOLDER = "log.jsonl"  # the log of a bandit that lives in a folder
 HEAD = "head"
 
 
@@ -162,6 +163,12 @@ def gap(expected: int, found: int) -> str:
 
 
 # Parts.
+
+
+def log_at(path: str | os.PathLike[str]) -> Path:
+    """Return the path of a log: the one given or, if that is the folder of a bandit, of the log in it."""
+    found = Path(path)
+    return found / IN_FOLDER if (found / IN_FOLDER).is_file() else found
 
 
 def part_path(path: Path, part: int) -> Path:

@@ -15,7 +15,7 @@ from rightarm.logs.blocks import read_blocks
 from rightarm.logs.contexts import column_names, features_of
 from rightarm.logs.events import Event, check_arm_name, check_propensity
 from rightarm.logs.frame import Table
-from rightarm.logs.lines import Numbering
+from rightarm.logs.lines import Numbering, log_at
 from rightarm.logs.parquet import LINES, PARQUET
 from rightarm.logs.stream import PathLike
 
@@ -27,7 +27,7 @@ MOST_LEVELS, BUCKETS = 50, 16  # of a category in a table: beyond so many levels
 
 def is_log(path: PathLike) -> bool:
     """Whether `read_log` reads what is there, by ending and columns; `read_table` reads the tables of others."""
-    path = Path(path)
+    path = log_at(path)
     return path.suffix == LINES or (path.suffix == PARQUET and (path.is_dir() or parquet.has_events(path)))
 
 
@@ -37,9 +37,13 @@ def is_log(path: PathLike) -> bool:
 def read_log(path: PathLike, *, features: bool = False) -> polars.DataFrame:
     """The decisions of a log, a row for each in the order in which they were made, as a Polars frame.
 
+    ``path`` is that of a log, or of the folder of a bandit, which has one.
+
     Columns: ``id``, ``arm``, ``propensity``, ``reward`` (the last that came, null if none did), ``round``, ``version``,
     ``asked``, ``told`` (both in UTC), ``cancelled``, ``corrected``, and ``among``, the arms that could be chosen, null
-    if the log does not say. If any decision has them also ``unit`` and ``group``, as text, ``meta``, as JSON,
+    if the log does not say. If the bandit has a ``window_of_reward`` also ``open_window``: a decision whose window is
+    open has no ``reward`` here, whether one has come or not, and one that stayed silent until its window closed has the
+    default, with ``told`` null. If any decision has them also ``unit`` and ``group``, as text, ``meta``, as JSON,
     ``context``, a list of numbers, ``arm_features``, such a list for each arm of ``among``, and ``error``, by how much
     the policy's own probability may differ from the propensity. Arms of several types are given as JSON. Everything is
     checked; an error names the line. A log may be read while it is written: a last line that is torn does not count.
@@ -54,9 +58,12 @@ def read_log(path: PathLike, *, features: bool = False) -> polars.DataFrame:
 
 def read_decisions(path: PathLike) -> tuple[polars.DataFrame, Event | None]:
     """What `read_log` gives, and the last event that says which policy decides, if there is one."""
-    path = Path(path)
+    path = log_at(path)
     if path.suffix not in (PARQUET, LINES):
-        raise ValueError(f"path must end in {LINES} or {PARQUET} (read_table reads tables of others), got {path}")
+        raise ValueError(
+            f"path must end in {LINES} or {PARQUET}, or be the folder of a bandit (read_table reads tables of others), "
+            f"got {path}"
+        )
     table, answers = Table(), Answers()
     for block in read_blocks(path, Numbering()):
         table.take(block)

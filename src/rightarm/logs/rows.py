@@ -24,6 +24,7 @@ from rightarm.logs.contexts import (
 )
 from rightarm.logs.events import check_propensity
 from rightarm.logs.reader import read_decisions
+from rightarm.logs.windows import Flags
 from rightarm.types import F64, I64
 
 ANY = (-math.inf, math.inf)  # the range of rewards that have none
@@ -40,7 +41,7 @@ class Rows:
     among: list[I64] | None
     """The arms that each row could choose, or None if the log does not say it of every row."""
     left_out: int
-    """How many rows of the log have no reward."""
+    """How many rows of the log are not here."""
     places: I64
     """The place of each row in the log."""
     contexts: Contexts | None = None
@@ -51,6 +52,8 @@ class Rows:
     """The id of each row's decision, or None if the log has none."""
     ordered: bool = False
     """Whether the caller knows the order of ``names``: it was given, or they are 0, 1, 2 and so on."""
+    open_windows: int = 0
+    """How many of the rows that are not here have an open window of reward; the others have no reward."""
 
     @functools.cached_property
     def every(self) -> I64:
@@ -74,6 +77,7 @@ def read_rows(
     ``log`` is a path, a frame such as `read_log` gives, or a mapping of columns ``arm``, ``propensity``, ``reward`` and
     perhaps ``among``, the arms that each row could choose, ``context`` and ``arm_features``. ``arms`` names all arms,
     if the log does not show them all; ``missing`` is the reward of rows that have none, which are left out without it.
+    Rows with an open window of reward (``open_window``) are left out in any case.
     ``features`` encode contexts that are not numbers yet.
     """
     is_path = isinstance(log, str | os.PathLike)
@@ -83,7 +87,8 @@ def read_rows(
     some = None if any(row is None for row in among) else [tuple(row) for row in among]
     names = _names({*chosen, *(arm for row in set(some or ()) for arm in row)}, arms)
     place = {name: i for i, name in enumerate(names)}
-    rewards, kept = _rewards(columns["reward"], missing)
+    still_open = np.array(columns["open_window"], dtype=bool)
+    rewards, kept = _rewards(columns["reward"], missing, still_open)
     if not is_path:  # read_decisions has checked what is in a file
         for i in kept:
             check_propensity(f"propensity of row {i + 1}", columns["propensity"][i])
@@ -104,6 +109,7 @@ def read_rows(
         of_arms if of_arms is None else of_arms.keeping(kept),
         [columns["id"][i] for i in kept] if "id" in columns else None,
         arms is not None or names == list(range(len(names))),
+        int(still_open.sum()),
     )
 
 
@@ -111,20 +117,23 @@ def _columns(log: Any) -> dict[str, list[Any]]:
     for name in ("arm", "propensity", "reward"):
         if name not in log:
             raise ValueError(f"log must have the columns arm, propensity and reward, got none called {name!r}")
-    columns = {name: listed(log[name]) for name in ("id", "arm", "propensity", "reward", "among") if name in log}
+    known = ("id", "arm", "propensity", "reward", "among", "open_window")
+    columns = {name: listed(log[name]) for name in known if name in log}
     columns.setdefault("among", [None] * len(columns["arm"]))
+    columns.setdefault("open_window", [False] * len(columns["arm"]))
     check_lengths([len(column) for column in columns.values()])
     return columns
 
 
-def _rewards(column: list[Any], missing: float | None) -> tuple[F64, I64]:
-    """All rewards, and which of them are there or have been filled in."""
+def _rewards(column: list[Any], missing: float | None, still_open: Flags) -> tuple[F64, I64]:
+    """All rewards, and which of them count: those that are there or have been filled in, and are not still open."""
     rewards = np.array([np.nan if reward is None else reward for reward in column], dtype=float)
     if missing is not None:
         rewards[np.isnan(rewards)] = check_number("missing", missing)
-    kept = np.flatnonzero(~np.isnan(rewards))
+    kept = np.flatnonzero(~np.isnan(rewards) & ~still_open)
     if not kept.size:
-        raise ValueError(f"log must have rows with rewards, got {len(column)} rows without")
+        waits = f", of which {still_open.sum():,} have an open window of reward" if still_open.any() else ""
+        raise ValueError(f"log must have rows with rewards, got {len(column)} rows without{waits}")
     return rewards, kept
 
 

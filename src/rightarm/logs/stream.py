@@ -9,7 +9,7 @@ from typing import Any
 
 from rightarm.logs import parquet
 from rightarm.logs.events import Event
-from rightarm.logs.lines import Numbering, parsed, part_paths, whole_lines
+from rightarm.logs.lines import Numbering, log_at, parsed, part_paths, whole_lines
 from rightarm.logs.order import EventOrder
 from rightarm.logs.parquet import PARQUET
 
@@ -22,7 +22,7 @@ def read_events(path: PathLike, *, numbering: Numbering | None = None) -> Iterat
     ``numbering`` follows along, so that whoever gives it knows the log's head.
     """
     order, numbering = EventOrder(), numbering or Numbering()
-    for where, place, line in _lines_of(Path(path), numbering):
+    for where, place, line in _lines_of(log_at(path), numbering):
         try:
             event = numbering.event_from(parsed(line) if isinstance(line, bytes) else parquet.event_of(line))
             if event is not None:
