@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
+import polars as pl
 import pytest
 from typer.testing import CliRunner
 
 import rightarm as ra
 from adaptive_logs import softmax_log
 from bandits import Clock
+from delayed import DELAYS, equal_arms
 from pages import Page
 from rightarm.cli import app
 from rightarm.text import signed
@@ -73,6 +75,29 @@ def test_arms_that_were_chosen_by_contexts(log_context: bool, tmp_path: Path) ->
     assert "mean minus" not in page.words
     assert "the control" not in page.words
     assert f"{signed(found.low, 3)} to {signed(found.high, 3)}" in page.words
+
+
+@pytest.mark.parametrize("learn", ["at close", "at once"])
+def test_windows_of_reward(tmp_path: Path, learn: str) -> None:
+    """Of two equal arms the one that is answered sooner is not called the best, and delays are those of clicks."""
+    equal_arms(tmp_path / "log.jsonl", 1, learn)
+    frame, text = ra.read_log(tmp_path / "log.jsonl"), ra.log_report(tmp_path / "log.jsonl", tmp_path / "a.html")
+    page = text.read_text()
+    assert "one can stop" not in page
+    assert '<p class="verdict banner"><strong>The best arm:' in page
+    assert "<td>4,600</td><td>decisions whose window of reward is open, with or without a reward so far</td>" in page
+    assert "wait for a reward" not in page
+    assert "closed without a reward" not in page
+    assert "A decision counts on this page when its window of reward has closed" in page
+    section = page[page.index('<section id="delays">') : page.index('<section id="left-out">')]
+    rows = [re.findall("<td.*?>(.*?)</td>", row) for row in section.split("<tr>")[2:]]
+    clicked = frame.filter(pl.col("reward") == 1.0)
+    clicks = [clicked.height, *(clicked.filter(pl.col("arm") == arm).height for arm in DELAYS)]
+    assert [row[:2] for row in rows] == [
+        [arm, str(count)] for arm, count in zip(["all", *DELAYS], clicks, strict=True)
+    ]
+    assert [bool(re.fullmatch(r"(\d+ min ?)?(\d+ s)?", longest)) for *_, longest in rows] == [False, True, False]
+    assert [longest.endswith(" d") for *_, longest in rows] == [False] * 3
 
 
 def page_of(log: Any, folder: Path, **options: Any) -> Page:

@@ -20,8 +20,11 @@ ARMS = ["red", "grün", "blue", "7"]
 
 
 def life(chance: random.Random, events: int) -> list[dict[str, Any]]:
-    """Events of all kinds, in an order that can be."""
-    made: list[dict[str, Any]] = [{"event": "arms", "arms": ARMS[:2], "time": START}]
+    """Events of all kinds, in an order that can be; their times are in any order."""
+    settings = {"window_of_reward": chance.choice([None, 3e5, 9e5]), "default": chance.choice([None, 0.25])}
+    settings["learn"] = chance.choice(["at once", "at close"])
+    made: list[dict[str, Any]] = [{"event": "settings", "settings": settings, "time": START}]
+    made.append({"event": "arms", "arms": ARMS[:2], "time": START})
     waiting, answered, next_id = list[int](), list[int](), chance.choice([0, 1, 2**52])
     while len(made) < events:
         time, kind = {"time": START + chance.random() * 1e6}, chance.random()

@@ -17,7 +17,10 @@ app = typer.Typer()
 
 LogFile = Annotated[
     Path,
-    typer.Argument(help="A log of rightarm (.jsonl, or converted: .parquet), or a table of others (.csv, .parquet)."),
+    typer.Argument(
+        help="A log of rightarm (.jsonl, the folder of a bandit, or converted: .parquet), or a table of others (.csv, "
+        ".parquet)."
+    ),
 ]
 Policies = Annotated[
     list[str],

@@ -66,6 +66,13 @@ def in_words(reward_range: Ends, floor: float | None) -> str:
     return f"rewards from {low} to {high}, {'no floor' if floor is None else f'a floor of {number(floor)}'}"
 
 
+def rows_in_words(rows: int, left_out: int, open_windows: int) -> str:
+    """How many rows were used, and how many were not and why."""
+    reasons = {"without a reward": left_out - open_windows, "whose window of reward is open": open_windows}
+    found = " and ".join(f"{count:,} {reason}" for reason, count in reasons.items() if count)
+    return f"{rows:,}" + (f" ({found} left out)" if found else "")
+
+
 def as_text(title: str, pairs: Mapping[str, str], warnings: Iterable[str] = ()) -> str:
     """A title, a line for each pair of a name and a value, and the warnings."""
     lines = table(["", "", ""], [["", *pair] for pair in pairs.items()], words=3)

@@ -21,6 +21,7 @@ from rightarm.evaluation.common import (
     check_propensities,
     declared,
     in_words,
+    rows_in_words,
     settings_of,
 )
 from rightarm.evaluation.expected import Expected, expected_by
@@ -43,7 +44,7 @@ class Evaluation:
     rows: int
     """The rows used."""
     left_out: int
-    """The rows without a reward, which were not."""
+    """The rows that were not: those without a reward, and those whose window of reward is open."""
     logged: float
     """The mean reward that the log itself has."""
     ips: float
@@ -68,10 +69,12 @@ class Evaluation:
     """The propensity that no arm could fall below, as given or as the log says; None if neither does."""
     warnings: tuple[str, ...]
     """Why the numbers may be worth little; empty if nothing is wrong."""
+    open_windows: int = 0
+    """How many of the rows left out have an open window of reward; the others have no reward."""
 
     def _pairs(self) -> dict[str, str]:
         return {
-            "rows": f"{self.rows:,}" + (f" ({self.left_out:,} without a reward left out)" if self.left_out else ""),
+            "rows": rows_in_words(self.rows, self.left_out, self.open_windows),
             "the log's own mean reward": f"{self.logged:.6g}",
             "IPS": f"{self.ips:.6g}",
             "self-normalised IPS": f"{self.snips:.6g}",
@@ -115,7 +118,7 @@ def evaluate(
       one learns from the log as it goes: π_t are the probabilities with which it would draw after the rows before t, in
       the context of row t if it looks at contexts. What is estimated then is the mean reward of its choices made with
       the log's knowledge, not what it would have found out by itself: `replay` estimates that.
-    - ``log``: a path, a frame such as `read_log` gives, or a mapping of columns ``arm``, ``propensity``, ``reward``,
+    - ``log``: a path, of a log or of a bandit's folder, a frame such as `read_log` gives, or a mapping of columns ``arm``, ``propensity``, ``reward``,
       in the order of decisions. If it has ``among`` in every row, the policy chooses among these. ``context``, if it is
       there, has a row of numbers for each decision, as `Features.encode_many` makes them, or is a table of the
       features, which those of the policy encode; ``arm_features`` has a row of numbers for each arm of ``among``.
@@ -124,7 +127,7 @@ def evaluate(
       bandit was given, if ``log`` is a path and the bandit had one, else 0 to 1. For a policy that is for rewards of a
       certain range (`Policy.rewards`), rewards are scaled from this one to that.
     - ``missing``: the reward that counts where none came; without it such rows are left out, which is right only if
-      rewards are lost by chance.
+      rewards are lost by chance. Decisions whose window of reward is open are left out in any case.
     - ``floor``: a propensity that no arm could fall below, if there is one, known beforehand; without it likewise that
       of the log's bandit. The interval then also uses the doubly robust rewards; it becomes narrower where rewards are
       rare or arms differ much, not always.
@@ -188,6 +191,7 @@ def evaluate(
         reward_range=(low, high),
         floor=floor,
         warnings=tuple(found),
+        open_windows=rows.open_windows,
     )
 
 

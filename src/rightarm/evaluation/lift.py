@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rightarm.evaluation.common import check_floor, declared, in_words, settings_of
+from rightarm.evaluation.common import check_floor, declared, in_words, rows_in_words, settings_of
 from rightarm.evaluation.evaluate import weighted
 from rightarm.evaluation.expected import running
 from rightarm.evaluation.targets import chooser_of
@@ -39,6 +39,10 @@ class Lift:
     """What rewards could be: as given, or as the log says, or 0 to 1."""
     floor: float | None
     """The propensity that no arm could fall below, as given or as the log says; None if neither does."""
+    left_out: int = 0
+    """The rows of the log without a reward, and those whose window of reward is open."""
+    open_windows: int = 0
+    """How many of these have an open window of reward."""
 
     @property
     def estimate(self) -> float:
@@ -50,7 +54,9 @@ class Lift:
         sure = f"{100 * self.confidence:g}%, at any time"
         known = in_words(self.reward_range, self.floor)
         ends = f"between {signed(self.low)} and {signed(self.high)} with {known} ({sure})"
-        return f"{number(self.logged)} per decision, {signed(self.estimate)} against {other}: {ends}"
+        found = f"{number(self.logged)} per decision, {signed(self.estimate)} against {other}: {ends}"
+        rows = rows_in_words(self.rows, self.left_out, self.open_windows)
+        return f"{found}; rows: {rows}" if self.left_out else found
 
 
 def lift(
@@ -98,7 +104,19 @@ def lift(
     total = float(weights.sum())
     other = low + span * float(weights @ scaled) / total if total else float("nan")
     mean = float(rows.rewards.mean())
-    return Lift(against, weights.size, mean, other, span * least, span * most, confidence, (low, high), floor)
+    return Lift(
+        against,
+        rows=weights.size,
+        logged=mean,
+        other=other,
+        low=span * least,
+        high=span * most,
+        confidence=confidence,
+        reward_range=(low, high),
+        floor=floor,
+        left_out=rows.left_out,
+        open_windows=rows.open_windows,
+    )
 
 
 def _weights(rows: Rows, against: Any) -> F64:

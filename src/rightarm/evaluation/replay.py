@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rightarm.evaluation.common import as_html, as_text, check_floor, declared, in_words, settings_of
+from rightarm.evaluation.common import as_html, as_text, check_floor, declared, in_words, rows_in_words, settings_of
 from rightarm.evaluation.targets import Target, chooser_of, features_for, name_of
 from rightarm.formula import check_count
 from rightarm.inference.confidence import interval
@@ -27,7 +27,7 @@ class Replay:
     rows: int
     """The rows of the log that have a reward."""
     left_out: int
-    """The rows without one."""
+    """The rows without one, and those whose window of reward is open."""
     kept: int
     """The rows where both agreed: the rounds that the policy played."""
     mean: float
@@ -45,11 +45,13 @@ class Replay:
     """The floor by which rows were kept, as given or as the log says; None if the log is even."""
     rewards: F64 = field(repr=False, compare=False)
     """The rewards, round by round."""
+    open_windows: int = 0
+    """How many of the rows left out have an open window of reward."""
 
     def _pairs(self) -> dict[str, str]:
         arm = max(self.pulls, key=self.pulls.__getitem__)
         return {
-            "rows": f"{self.rows:,}" + (f" ({self.left_out:,} without a reward left out)" if self.left_out else ""),
+            "rows": rows_in_words(self.rows, self.left_out, self.open_windows),
             "rounds played": f"{self.kept:,}",
             "mean reward": f"{self.mean:.6g}",
             f"{100 * self.confidence:g}% interval, at any time": f"{self.low:.6g} to {self.high:.6g}",
@@ -135,6 +137,7 @@ def replay(
         reward_range=(low, high),
         floor=floor,
         rewards=rewards,
+        open_windows=rows.open_windows,
     )
 
 

@@ -81,7 +81,8 @@ def sample_ratio(log: Any, *, arms: Iterable[Any] | None = None, confidence: flo
     1 − ``confidence`` at most (and one in a million), however often one looks while the log grows.
 
     - ``log``: a path, a frame such as `read_log` gives, or a mapping of columns ``arm``, ``propensity`` and, if known,
-      ``among``, the arms that each row could choose, and ``id``. All decisions count, also those without a reward.
+      ``among``, the arms that each row could choose, and ``id``. All decisions count, also those without a reward and
+      those whose window of reward is open: what was drawn does not depend on what comes of it.
     - ``arms``: all arms, if the log does not show them all.
 
     `rightarm.inference.sample_ratio` has the method and references.

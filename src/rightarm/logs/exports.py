@@ -20,7 +20,8 @@ def to_obp(log: Any, *, arms: Iterable[Any] | None = None, missing: float | None
     """The log as the ``bandit_feedback`` of Open Bandit Pipeline: rows with a reward, arms numbered from 0.
 
     ``log``, ``arms`` and ``missing`` are those of `evaluate`. ``context`` are the contexts of the rows, or 1 in each
-    where the log has none. ``action_context`` are the features of the arms if the log has them and they never change,
+    where the log has none. Decisions whose window of reward is open are left out; ``open_windows`` says how many.
+    ``action_context`` are the features of the arms if the log has them and they never change,
     and otherwise the unit vector of each arm: obp knows no features that change from row to row. The names of the arms
     are under ``arms``, in the order of their numbers.
 
@@ -42,6 +43,7 @@ def to_obp(log: Any, *, arms: Iterable[Any] | None = None, missing: float | None
         "reward": rows.rewards,
         "pscore": rows.propensities,
         "arms": rows.names,
+        "open_windows": rows.open_windows,
     }
 
 
@@ -67,7 +69,8 @@ def to_vw(
     An arm is one feature in the namespace ``arm``, its name; the cost is minus the reward. Features of the context that
     are not 0 are shared features in the namespace ``context``, those of arms stand in the namespace ``features``. Their
     names are those of the policy that wrote the log, or x0, x1 and so on; what Vowpal Wabbit has other uses for is
-    escaped as in web addresses. Rows without a reward are left out, or have the reward ``missing``. ``EventId`` is the
+    escaped as in web addresses. Rows without a reward are left out, or have the reward ``missing``; those whose window
+    of reward is open are left out. ``EventId`` is the
     id of the decision, or where the log has none the number of the row.
 
     ``vw --cb_adf --dsjson -d log.dsjson`` and ``vw --cb_adf -d log.txt`` read it; ``-q ca`` lets every arm have

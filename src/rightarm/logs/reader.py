@@ -61,7 +61,7 @@ def read_decisions(path: PathLike) -> tuple[polars.DataFrame, Event | None]:
     path = log_at(path)
     if path.suffix not in (PARQUET, LINES):
         raise ValueError(
-            f"path must end in {LINES} or {PARQUET}, or be the folder of a bandit (read_table reads tables of others), "
+            f"path must end in {LINES} or {PARQUET} (read_table reads tables of others), or be the folder of a bandit, "
             f"got {path}"
         )
     table, answers = Table(), Answers()

@@ -36,6 +36,7 @@ DIGITS = 3  # of numbers in tables; nobody needs more of an interval
 MOST_COLOURS = 8  # arms that have a colour of their own there
 QUANTILES = {"median": 0.5, "90%": 0.9, "99%": 0.99, "longest": 1.0}
 LEFT_OUT = {
+    "open": "decisions whose window of reward is open, with or without a reward so far",
     "pending": "decisions that wait for a reward",
     "closed": "decisions that were closed without a reward",
     "observation": "rewards that no decision led to",
@@ -48,6 +49,14 @@ READING = (
     "{sure}. Each of them may be wrong in {wrong} of all bandits, ever. Estimates of an arm take its mean reward to be "
     "the same all the time; the lift does not, and is the one to trust where the world changes. All of it needs "
     "rewards from {low} to {high}, and that what comes late is neither better nor worse than what comes soon."
+)
+WAITING_HELPS_NOBODY = (
+    "A decision counts on this page when its window of reward has closed, and silence counts then. So an arm that is "
+    "answered sooner looks no better for it."
+)
+SLOWER_ARMS = (
+    "Where arms differ much here, and rewards are learned as they come, the slower arm looks worse than it is, or "
+    "better, until all its rewards are in."
 )
 OF_MEANS = "the arm’s mean minus that of {arm}"
 OVER_CONTEXTS = "the difference from {arm}, weighted by propensities, over all contexts"
@@ -76,11 +85,12 @@ def log_report(
     from the control, what the bandit earned beyond a uniform choice and beyond the control, whether arms came as their
     propensities say, how long rewards took, and what was left out.
 
-    - ``log``: a path, or a frame such as `read_log` gives.
+    - ``log``: a path, of a log or of a bandit's folder, or a frame such as `read_log` gives.
     - ``control``: the arm that others are compared with. ``reward_range``: what rewards can be. ``floor``: a propensity
       that no arm could fall below, if there is one; the lift is narrower with it. All three are those of the bandit, if
       the log says them; else the first arm, 0 to 1, and none.
-    - ``missing``: the reward of decisions that have none, which are left out without it.
+    - ``missing``: the reward of decisions that have none, which are left out without it. Those whose window of reward
+      is open are left out in any case.
 
     >>> import tempfile
     >>> arms, chances, rewards = ["a", "b", "b", "b"], [0.25, 0.75, 0.75, 0.75], [0, 1, 1, 1]
@@ -123,7 +133,7 @@ class Told:
 
     @property
     def delays(self) -> F64 | None:
-        """How many seconds each reward took; NaN where none came."""
+        """How many seconds each reward took; NaN where none came, or silence counts as one."""
         asked, told = self._times("asked"), self._times("told")
         if asked is None or told is None:
             return None
@@ -142,19 +152,21 @@ def _read(log: Any) -> Told:
     if isinstance(log, str | os.PathLike):
         frame, title, kinds = read_log(log), f"Report of {Path(log).name}", log_info(log).events
         settings = settings_of(log)
-    columns = {name: plain(frame[name]) for name in (*NEEDED, "among", "id", "asked", "told") if name in frame}
+    columns = {name: plain(frame[name]) for name in (*NEEDED, "among", "id", "asked", "told", WINDOW) if name in frame}
     lacking = [name for name in NEEDED if name not in columns]
     if lacking:
         raise ValueError(f"log must have the columns {', '.join(NEEDED)}, got none called {lacking[0]!r}")
     without = [i for i, reward in enumerate(columns["reward"]) if reward is None]
-    kinds["pending"] = sum(columns["told"][i] is None for i in without) if "told" in columns else len(without)
-    kinds["closed"] = len(without) - kinds["pending"]
+    kinds["open"] = sum(columns.get(WINDOW, []))
+    if WINDOW not in columns:
+        kinds["pending"] = sum(columns["told"][i] is None for i in without) if "told" in columns else len(without)
+    kinds["closed"] = len(without) - kinds["pending"] - kinds["open"]
     estimator = settings.get("policy", {}).get("parameters", {}).get("estimator")
     by_features = isinstance(estimator, dict) and "features" in estimator.get("parameters", {})
     return Told(title, columns, kinds, settings, by_features or "context" in frame)
 
 
-NEEDED = ("arm", "propensity", "reward")
+NEEDED, WINDOW = ("arm", "propensity", "reward"), "open_window"
 
 
 class _Page:
@@ -211,6 +223,7 @@ class _Page:
             arms=[self._arm_row(i, gap) for i, gap in enumerate(gaps)],
             sentences=[str(gap) for gap in gaps if gap is not None and gap.better is not None],
             delays=self._delays(),
+            about_delays=WAITING_HELPS_NOBODY if WINDOW in self.log.columns else SLOWER_ARMS,
             left_out=[[f"{self.log.kinds[kind]:,}", words] for kind, words in LEFT_OUT.items() if self.log.kinds[kind]],
             reading=reading.format(sure=sure, wrong=wrong, low=number(low), high=number(high)),
         )
