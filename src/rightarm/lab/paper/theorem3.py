@@ -16,7 +16,7 @@ from rightarm.theory import theorem3, theorem3_exceeded, theorem3_known, theorem
 from rightarm.types import F64
 
 MANY = (1.0, 1_000, 10**12)  # gap, arms and horizon at which the printed bound is exceeded
-ARMS = (1_000, 500, 200, 118, 117, 100)  # for which it is told from which T on it is
+ARMS = (1_000, 500, 200, 100)  # for which it is told from which T on it is
 
 
 def split(cells: list[CellResult], gap: float) -> list[Curve]:
