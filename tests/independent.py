@@ -55,13 +55,13 @@ def ucb(C: float) -> Scores:
 
 
 def scaled_gumbel(t: float, arms: Sequence[Sequence[float]]) -> tuple[list[float], list[float]]:
-    """σ̂_i² = max_j S_j / (N_j + 2) + ((max_j μ̂_j − min_j μ̂_j) / 2)² / N_i, scale σ̂_i / (2 K^(1/6) √N_i)."""
+    """σ̂_i² = V + 6 g_i⁴ / (g_i² + 6 V), V = max_j S_j / (N_j + 2), g_i = max_j μ̂_j − μ̂_i; scale σ̂_i / (2 K^(1/6) √N_i)."""
     means = [mean(arm) for arm in arms]
     spread = max(
         math.fsum((x - center) ** 2 for x in arm) / (len(arm) + 2) for arm, center in zip(arms, means, strict=True)
     )
-    half = (max(means) - min(means)) / 2
-    sigma = [math.sqrt(spread + half**2 / len(arm)) for arm in arms]
+    gaps = [max(means) - center for center in means]
+    sigma = [math.sqrt(spread + (6 * g**4 / (g**2 + 6 * spread) if g > 0 else 0.0)) for g in gaps]
     return means, [s / (2 * len(arms) ** (1 / 6) * math.sqrt(len(arm))) for s, arm in zip(sigma, arms, strict=True)]
 
 

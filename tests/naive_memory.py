@@ -451,15 +451,20 @@ class Own(Player):
 
 
 class ScaledGumbel(Player):
-    """Gumbel noise whose scale is the largest deviation that an arm has shown, over 2 K^(1/6) √n."""
+    """score_i = mean_i + σ_i/(2 K^(1/6) √n_i) z,  σ_i² = V + a g_i⁴/(g_i² + a V),  a = 6: g_i is how far an arm is behind
+    the best, and V the largest Σ(x − mean)²/(n + 2) of an arm."""
 
     def scores(self, t: int, z: Sequence[float]) -> list[float]:
-        means = [self.mean(arm) for arm in range(self.arms)]
-        squares = [total((x - mean) ** 2 for x in own) for own, mean in zip(self.rewards, means, strict=True)]
-        shown = max(square / (len(own) + 2) for square, own in zip(squares, self.rewards, strict=True))
-        half = (max(means) - min(means)) / 2
-        sigma = [math.sqrt(shown + half**2 / len(own)) for own in self.rewards]
-        return [
-            means[arm] + sigma[arm] * z[arm] / (2 * math.cbrt(math.sqrt(self.arms)) * math.sqrt(self.pulls(arm)))
-            for arm in range(self.arms)
-        ]
+        return [self.score(arm, z[arm]) for arm in range(self.arms)]
+
+    def score(self, arm: int, z: float) -> float:
+        behind = max(self.mean(other) for other in range(self.arms)) - self.mean(arm)
+        shown = max(self.shown(other) for other in range(self.arms))
+        variance = shown
+        if behind > 0:
+            variance += 6 * behind**4 / (behind**2 + 6 * shown)
+        return self.mean(arm) + math.sqrt(variance) / (2 * math.cbrt(math.sqrt(self.arms)) * self.pulls(arm) ** 0.5) * z
+
+    def shown(self, arm: int) -> float:
+        mean = self.mean(arm)
+        return total((x - mean) ** 2 for x in self.rewards[arm]) / (self.pulls(arm) + 2)

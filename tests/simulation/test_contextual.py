@@ -88,7 +88,8 @@ def maillard(sigma: float) -> Score:
 
 def scaled(t: float, n: float, mean: float, z: float, arms: Arms) -> float:
     spread = max(v * each / (each + 2) for v, each in zip(arms.variances, arms.pulls, strict=True))
-    sigma: float = math.sqrt(spread + ((max(arms.means) - min(arms.means)) / 2) ** 2 / n)
+    gap = max(arms.means) - mean
+    sigma = math.sqrt(spread + (6 * gap**4 / (gap**2 + 6 * spread) if gap > 0 else 0.0))
     return float(mean + sigma / (2 * len(arms.means) ** (1 / 6) * math.sqrt(n)) * z)
 
 

@@ -39,25 +39,30 @@ def spread(pulls, variance):
 
 
 @policy(noise=Gumbel(), keep={"spread": spread})
-def ScaledGumbel(pulls, mean, best, worst, best_spread, arms, z):
-    """Boltzmann–Gumbel exploration without a parameter: the scale of the noise is read off the rewards.
+def ScaledGumbel(pulls, mean, best, best_spread, arms, z):
+    """Explore without a parameter: Boltzmann–Gumbel noise whose scale is read off the rewards.
 
     I = arg max_i { μ̂_i + σ̂_i / (2 K^(1/6) √N_i) · Z_i },  Z_i Gumbel with location 0,
-    σ̂_i² = max_j S_j / (N_j + 2) + ((max_j μ̂_j − min_j μ̂_j) / 2)² / N_i,  S_j = Σ (x − μ̂_j)² over the rewards of arm j
+    σ̂_i² = V + a g_i⁴ / (g_i² + a V),  a = 6,  g_i = max_j μ̂_j − μ̂_i,
+    V = max_j S_j / (N_j + 2),  S_j = Σ (x − μ̂_j)² over the rewards of arm j
 
-    In place of C in the paper's equation (6) stands about a third of the largest deviation that any arm has shown; an
-    arm's own would starve arms whose first rewards happen to be equal. It needs neither the range of rewards nor the
-    horizon, and chooses the same if all rewards are multiplied or shifted. Where most of the value comes from rewards
-    too rare to have been seen, no such rule can know of them: there, give C or a floor. What was measured:
-    docs/which-policy.md. No bound is proved.
+    In place of C in the paper's equation (6) stands about a third of σ̂_i, which has two parts. V is the largest variance
+    that any arm has shown; an arm's own would starve arms whose first rewards happen to be equal. The rest matters where
+    an arm is further behind than V explains: perhaps it is noisy and had bad luck, which the quiet arms beside it cannot
+    show. Then σ̂_i is at least 1.35 g_i, so that every arm is tried again and again, whatever it has paid.
+
+    It needs neither the range of rewards nor the horizon, and chooses the same if all rewards are multiplied or shifted.
+    Rewards so rare that none was seen are beyond any such rule: there, give C or a floor. What was measured, where it
+    fails and what is proved: docs/which-policy.md.
 
     >>> import rightarm as ra
     >>> state = dict(round=10, pulls=[4, 5], means=[0.25, 0.5], variances=[0.1875, 0.25])
     >>> ra.ScaledGumbel().scores(**state, z=[1.0, 0.0]).round(4)
-    array([0.3451, 0.5   ])
+    array([0.3494, 0.5   ])
     """
-    sigma = np.sqrt(best_spread + ((best - worst) / 2) ** 2 / pulls)
-    return mean + sigma / (2 * arms ** (1 / 6) * np.sqrt(pulls)) * z
+    gap = (best - mean) ** 2
+    doubt = 6 * gap * (gap / np.maximum(gap + 6 * best_spread, 5e-324))  # 0 where all rewards were equal, not 0/0
+    return mean + np.sqrt((best_spread + doubt) / pulls) / (2 * arms ** (1 / 6)) * z
 
 
 @policy
