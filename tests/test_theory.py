@@ -129,7 +129,10 @@ def test_corollary1_follows_from_theorem4() -> None:
         x = np.geomspace(least, 1e8 * least, 100_001)
         worst = ((A + 9 * np.maximum(np.log(x**2), 0.0) ** 2) / x).max()
         constants.append(1 + math.sqrt(arms) / math.log(arms) * worst)
-    assert max(constants) < 102
+        # in an interval of length 2σ the gaps add up to 2σ√(KT) at most
+        assert theory.corollary1_constant(arms) == pytest.approx(constants[-1] + 2 / math.log(arms), rel=1e-9)
+    assert max(constants) == constants[0] == pytest.approx(101.16, abs=0.01)
+    assert (np.diff([theory.corollary1_constant(arms) for arms in range(2, 2_000)]) < 0).all()
     gap = 0.5 * math.sqrt(10 / 1e6) * math.log(10)
     assert theory.theorem4([gap] * 9, 1e6, C=0.5, sigma=0.5) < theory.corollary1(10, 1e6, 0.5)
 
@@ -164,6 +167,44 @@ def test_theorem2_stuck_is_the_product() -> None:
     assert longer[1] < 0.3 * long[1]  # c r = 1: it goes to zero
 
 
+@pytest.mark.parametrize(("c", "share"), [(3, 0.074), (4, 0.170), (8, 0.245)])
+def test_theorem2_stuck_at_the_end_of_the_study(c: int, share: float) -> None:
+    """The product up to T = 10⁷ by logarithms of single factors, without the function's own algebra."""
+    t = np.arange(3, 10**7 + 1, dtype=float)
+    product = 0.25 * math.exp(np.log(t ** (c / 2) / (1 + t ** (c / 2))).sum())
+    found = theory.theorem2_stuck(0.5, 0.75, 10**7, lambda t: c * np.log(t))
+    assert found == pytest.approx(product, rel=1e-9)
+    assert found == pytest.approx(share, abs=0.0005)
+
+
+def test_theorem2_is_true_on_another_problem() -> None:
+    """A sure 0.9 and a coin of 0.95: P(never back) ≥ 0.028 at η_t = 2 log t, and P rises with η_t."""
+
+    def slowest(t: Any) -> Any:
+        return 2 * np.log(t)
+
+    T = 10**6
+    later = zeta(1.8, T + 1)  # Σ_{t > T} 1/(1 + t^{1.8}) is less, and so is what the product loses after T
+    assert 0.028 < theory.theorem2_stuck(0.9, 0.95, T, slowest) * (1 - later)
+    for faster in (lambda t: 2 * np.log(t) + 1e-6, lambda t: 3 * np.log(t) + 1e-6, lambda t: np.sqrt(t) + 8):
+        assert (faster(np.arange(1.0, T)) > slowest(np.arange(1.0, T))).all()
+        assert theory.theorem2_stuck(0.9, 0.95, T, faster) > theory.theorem2_stuck(0.9, 0.95, T, slowest)
+
+
+@pytest.mark.parametrize("gap", [0.1, 0.25, 0.4])
+def test_theorem2_just_above_its_threshold_grows_like_a_power(gap: float) -> None:
+    """T^{1−2Δ}, in simulations of the proof's problem and in the exact regret with known means; √T at Δ = 1/4 only."""
+    assert theory.theorem2_power(gap) == pytest.approx(1 - 2 * gap)
+    known = theory.proposition1(gap, [10**6, 10**7], lambda t: 1 / (2 * np.log(t) + 0.01))
+    assert math.log10(known[1] / known[0]) == pytest.approx(1 - 2 * gap, abs=0.02)
+    problem = half_certain(mean=[0.5 + gap, 0.5], certain=[0, 1])
+    policy = ra.Boltzmann(lambda t: 1 / (2 * np.log(t) + 0.01))
+    result = ra.simulate(policy, problem, horizon=10**5, replications=512, seed=7, checkpoints=[10**4, 10**5])
+    regret = result.regret[0]
+    # the standard error of the logarithm of the ratio of the means is about 0.005
+    assert math.log10(regret[:, 1].mean() / regret[:, 0].mean()) == pytest.approx(1 - 2 * gap, abs=0.05)
+
+
 def test_theorem3_and_its_steps() -> None:
     gap, arms, T = 0.5, 5, 20_000
     tau = 16 * math.e * arms * math.log(T) / gap**2
@@ -192,6 +233,26 @@ def test_theorem3_as_printed_is_false_for_very_many_arms() -> None:
         assert theory.theorem3_known(gap, arms, T) == pytest.approx(first + second, rel=1e-9)
         assert first + second + arms < theory.theorem3_repaired(gap, arms, T)
     assert theory.theorem3_known(0.5, 5, 1e12) < theory.theorem3(0.5, 5, 1e12)
+
+
+@pytest.mark.parametrize(("arms", "power"), [(1_000, 11.3), (500, 12.7), (200, 23.4)])
+def test_theorem3_is_exceeded_from_there_on(arms: int, power: float) -> None:
+    found = theory.theorem3_exceeded(arms)
+    assert found == pytest.approx(power, abs=0.05)
+    before, after = 10 ** (found - 0.01), 10 ** (found + 0.01)
+    assert theory.theorem3_known(1.0, arms, before) < theory.theorem3(1.0, arms, before)
+    assert theory.theorem3_known(1.0, arms, after) > theory.theorem3(1.0, arms, after)
+    horizons = np.geomspace(after, 1e300, 1_000)
+    over = theory.theorem3_known(1.0, arms, horizons) / theory.theorem3(1.0, arms, horizons)
+    assert (over > 1).all()
+    assert over.max() < 1 + 1 / (16 * math.e)  # 2.3%
+
+
+def test_theorem3_is_never_exceeded_by_few_arms_without_noise() -> None:
+    assert [math.isinf(theory.theorem3_exceeded(arms)) for arms in (2, 100, 117, 118)] == [True, True, True, False]
+    assert [math.isinf(theory.theorem3_exceeded(arms, gap=1e-6)) for arms in (44, 45)] == [True, False]
+    horizons = np.geomspace(2, 1e300, 2_000)
+    assert (theory.theorem3_known(1.0, 100, horizons) < theory.theorem3(1.0, 100, horizons)).all()
 
 
 def test_lemmas_are_the_parts_of_theorem4() -> None:
@@ -294,6 +355,9 @@ def test_vectorised_over_horizons(bound: Callable[[Any], Any]) -> None:
         (lambda: theory.ucb_improved([0.1], 10, least=0.1), r"least must be at least √\(e/T\), got 0\.1"),
         (lambda: theory.order("√K", 2, 10), r"name must be one of √\(KT\), .*, got '√K'"),
         (lambda: theory.glie_exponent(0.5), r"gap must be between 0 and 1/2, got 0\.5"),
+        (lambda: theory.theorem2_power(0.0), r"gap must be between 0 and 1/2, got 0\.0"),
+        (lambda: theory.theorem3_exceeded(1), "arms must be a whole number of at least 2, got 1"),
+        (lambda: theory.corollary1_constant(1), "arms must be a whole number of at least 2, got 1"),
         (lambda: theory.theorem3(0.2, 1, 10), "arms must be a whole number of at least 2, got 1"),
         (lambda: theory.theorem4([0.1], 10, C=-1, sigma=1), r"C must be positive, got -1\.0"),
         (lambda: theory.theorem4([0.1], 10, C=1, sigma=1, c=0.0), r"c must be positive, got 0\.0"),

@@ -369,3 +369,16 @@ def test_kl_ms_of_near_ties() -> None:
             expected = 1 / (1 + mp.exp(pulls * divergence))
             found = ra.KLMS().probabilities(2 * pulls + 1, [pulls, pulls], [best, mean])[1]
             assert abs(found / expected - 1) < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("policy", "before", "after"), [(ra.EXP3PlusPlus2017(), 2.7e8, 3.2e8), (ra.EXP3PlusPlus(), 5.5e8, 6.8e8)]
+)
+def test_gaps_count_for_exp3pp_only_after_very_many_rounds(policy: ra.Policy, before: float, after: float) -> None:
+    """Two arms and a gap of 1, known to 10⁻³: until then the other arm's share is that of no gap at all."""
+    for t, is_smaller in ((before, False), (after, True)):
+        memory = {"loss": [0.0, t], "upper": [0.0, 1.0]}
+        memory = {name: memory[name] for name in policy.family.learn}
+        state = {"round": int(t), "pulls": [int(t)] * 2, "means": [1.0, 0.0], "memory": memory}
+        others = 0.5 * np.sqrt(np.log(2) / (t * 2))
+        assert bool(policy.floors(**state)[1] < 0.999 * others) is is_smaller

@@ -132,9 +132,10 @@ def evaluate(
       of the log's bandit. The interval then also uses the doubly robust rewards; it becomes narrower where rewards are
       rare or arms differ much, not always.
     - ``rewards``: q_t of your own, an array with a row for each row of the log and a column for each of ``arms``; or a
-      regression with ``fit`` and ``predict``, such as those of scikit-learn. Without it q_t is the arm's mean so far,
-      or, if the log has contexts, ridge regression on them (for each arm by itself, with standardised columns),
-      whichever of both has predicted the rows before better.
+      regression with ``fit`` and ``predict``, such as those of scikit-learn. Without it q_t = (S + a)/(N + 1), S and N
+      being the sum and the number of the arm's rewards so far and a the mean of all rewards so far and of one in the
+      middle of their range; or, if the log has contexts, ridge regression on them (for each arm by itself, with
+      standardised columns), whichever of both has predicted the rows before better.
 
     The doubly robust estimate is unbiased for any q_t that is made without the reward of row t and what came of it, and
     the better q_t predicts, the steadier it is. So a regression is fitted on (context, arm as a unit vector) in time:

@@ -38,8 +38,10 @@ def EXP3PlusPlus2017(t, arms, loss, z, *, alpha: Positive = 3.0, beta: Positive 
     LCB and UCB: the mean loss ∓ √(α log(t K^{1/α}) / (2N_i))
 
     For rewards in [0, 1]. Every arm is pulled once first. The UCB of an arm is that of its last pull, not computed anew
-    in each round; for the best arm, which has the smallest, that is nearly the same. Seldin and Lugosi: An Improved
-    Parametrization and Analysis of the EXP3++ Algorithm, COLT 2017.
+    in each round; for the best arm, which has the smallest, that is nearly the same. With β = 256 the term with the gap
+    is the smallest of the three from about 3·10⁸ rounds on at the earliest, two arms and a gap of 1; before that, ε_i
+    does not depend on the gaps. Seldin and Lugosi: An Improved Parametrization and Analysis of the EXP3++ Algorithm,
+    COLT 2017.
 
     >>> import rightarm as ra
     >>> memory = {"loss": [900.0, 40_000.0], "upper": [0.15, 0.8]}

@@ -34,8 +34,8 @@ def catoni_ucb(u: float, horizon: int) -> Policy:
 def median_ucb(v: float, horizon: int, c: float = 384.0) -> Policy:
     """Robust UCB with the median of means, for rewards whose variance is at most v, and a horizon T that is known.
 
-    μ̂_i + √(c v log(t²)/N_i) with ⌈8 log(e^{1/8} T²)⌉ groups, 256 at most; c = 384 as the theorem has it, which explores
-    very much.  Bubeck, Cesa-Bianchi, Lugosi: Bandits with Heavy Tail, 2013.
+    μ̂_i + √(c v log(t²)/N_i) with ⌈8 log(e^{1/8} T²)⌉ groups, 256 at most; c = 384, the theorem's 32 · 12 from memory,
+    which explores very much.  Bubeck, Cesa-Bianchi, Lugosi: Bandits with Heavy Tail, 2013.
 
     >>> median_ucb(v=1.0, horizon=1_000, c=2.0)
     UCB(C=2.0, estimator=MedianOfMeans(groups=112.0))

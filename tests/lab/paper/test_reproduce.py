@@ -45,7 +45,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         outcome = CliRunner().invoke(app, [*COMMAND, "--strict", "--output", str(folder)])
         assert outcome.exit_code == 1, outcome.output  # Figure 1 is not predicted by the guarantees
         for study in STUDIES:
-            begin = rf"^{study.name}: (as printed fails|as printed cannot tell|holds|fails|cannot tell)[: ]"
+            begin = rf"^{study.name}: (as printed fails|as printed cannot tell|statement|holds|fails|cannot tell)[: ]"
             assert re.search(begin, outcome.output, re.MULTILINE), study.name
         yield folder
 
@@ -72,7 +72,8 @@ def test_the_page_is_whole(undisturbed: Path) -> None:
     for figure in page.figures:
         go.Figure(figure)  # plotly knows every property
     assert words.count("Growth curve") == 4
-    assert words.count("As the paper prints it:") == 3
+    assert words.count("As the paper prints it:") == 2
+    assert words.count("In the paper’s proof:") == 1
     assert "rightarm reproduce all --quick --replications 16" in words
     assert re.search(r"numpy \d", words)
     assert "A quick look: smaller than the paper’s setting" in words
@@ -106,8 +107,10 @@ def test_the_folder_is_that_of_an_experiment(undisturbed: Path, study: Study) ->
     outcome = CliRunner().invoke(app, command)
     found = study.judge(loaded).of_quick()
     assert outcome.exit_code == {Verdict.HOLDS: 0, Verdict.FAILS: 1, Verdict.OPEN: 3}[found.verdict], outcome.output
-    stated = re.findall(r"^(?:holds|fails|cannot tell)  +(?:as printed: )?", outcome.output, re.MULTILINE)
-    assert len(stated) == len(found.claims) + len(found.printed)
+    stated = re.findall(
+        r"^(?:holds|fails|cannot tell)  +(?:as printed: |in the proof: )?", outcome.output, re.MULTILINE
+    )
+    assert len(stated) == len(found.claims) + len(found.printed) + len(found.proof)
     assert set((folder / "parts").iterdir()) == parts  # nothing was computed again
     assert Page((folder / f"{study.name}.html").read_text(encoding="utf-8")).identifiers == [study.name]
     assert str(loaded) + "\n" == CliRunner().invoke(app, ["results", str(folder)]).output
@@ -119,9 +122,9 @@ def test_run_finds_what_reproduce_computed(tmp_path: Path, monkeypatch: pytest.M
     assert done.exit_code == 0, done.output  # though a quick run does not tell that growth is linear
     assert "wrote results/theorem2-quick/theorem2.html" in done.output
     again = CliRunner().invoke(app, ["run", "theorem2", "--quick"])
-    assert "5 cells are complete; blocks of replications computed now: 0\nwrote results/theorem2-quick" in again.output
+    assert "7 cells are complete; blocks of replications computed now: 0\nwrote results/theorem2-quick" in again.output
     dry = CliRunner().invoke(app, ["run", "theorem2", "--quick", "--dry-run"])
-    assert "5 cells, 0 blocks and 0 rounds left" in dry.output
+    assert "7 cells, 0 blocks and 0 rounds left" in dry.output
 
 
 def test_figure1_has_its_own_files(undisturbed: Path) -> None:

@@ -71,7 +71,11 @@ class Finding:
     panels: list[Panel]
     fits: dict[str, list[Fit]] = field(default_factory=dict)
     printed: list[Claim] = field(default_factory=list)
-    """What the paper prints and is not so; the claims are then those of the corrected statement."""
+    """What the paper prints and is not so; the claims are then about something else, which ``instead`` names."""
+    instead: str = "corrected"
+    """What the claims are about where what is printed is not so; the verdict follows it in a sentence."""
+    proof: list[Claim] = field(default_factory=list)
+    """What the paper's proof says and is not so, where the statement itself is what the claims are about."""
     remarks: list[Claim] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
@@ -79,7 +83,7 @@ class Finding:
 
     @property
     def verdict(self) -> Verdict:
-        """On the claims, corrected where the paper errs."""
+        """On the claims, corrected or restricted where the paper errs."""
         return all_of(claim.verdict for claim in self.claims)
 
     @property
@@ -88,20 +92,28 @@ class Finding:
         return all_of(claim.verdict for claim in (*self.printed, *self.claims))
 
     @property
+    def proven(self) -> Verdict:
+        """On what the proof says."""
+        return all_of(claim.verdict for claim in self.proof)
+
+    @property
     def line(self) -> str:
         """One line: as printed first, if that is something else; what fails is told, what is open is counted."""
-        first = f"as printed {_told(self.printed)}; corrected " if self.printed else ""
+        first = f"as printed {_told(self.printed)}; {self.instead} " if self.printed else ""
+        if self.proof:
+            first = "statement "
+        second = f", proof {_told(self.proof)}" if self.proof else ""
         against = [f"fails: {_short(claim)}" for claim in self.claims if claim.verdict is Verdict.FAILS]
         still = sum(claim.verdict is Verdict.OPEN for claim in self.claims)
         open_ = [f"{still} of {len(self.claims)} statements cannot be told"] if still else []
-        return "; ".join([f"{first}{self.verdict}: {self.margin}", *against, *open_])
+        return "; ".join([f"{first}{self.verdict}{second}: {self.margin}", *against, *open_])
 
     def of_quick(self) -> Finding:
         """The same from a quick run, which cannot tell what speaks of long horizons."""
-        claims, printed, remarks = (
-            [claim.of_quick() for claim in some] for some in (self.claims, self.printed, self.remarks)
+        claims, printed, proof, remarks = (
+            [claim.of_quick() for claim in some] for some in (self.claims, self.printed, self.proof, self.remarks)
         )
-        return replace(self, claims=claims, printed=printed, remarks=remarks)
+        return replace(self, claims=claims, printed=printed, proof=proof, remarks=remarks)
 
 
 def _told(printed: Sequence[Claim]) -> str:

@@ -54,11 +54,14 @@ class Reproduced:
 
     @property
     def statements(self) -> list[str]:
-        """A line for each claim; what is printed and not so comes first."""
-        printed = [f"{claim.verdict:<11}  as printed: {claim.statement}" for claim in self.finding.printed]
-        corrected = [f"{claim.verdict:<11}  {claim.statement}" for claim in self.finding.claims]
-        claims = [*self.finding.printed, *self.finding.claims]
-        return [f"{line}: {claim.evidence}." for line, claim in zip([*printed, *corrected], claims, strict=True)]
+        """A line for each claim; what is printed, or said in the proof, and not so comes first."""
+        found = self.finding
+        kinds = [("as printed: ", found.printed), ("in the proof: ", found.proof), ("", found.claims)]
+        return [
+            f"{claim.verdict:<11}  {kind}{claim.statement}: {claim.evidence}."
+            for kind, claims in kinds
+            for claim in claims
+        ]
 
 
 def reproduce(
@@ -79,7 +82,7 @@ def reproduce(
 
 
 def exit_code(done: Sequence[Reproduced]) -> int:
-    """0 if every claim holds, corrected where the paper errs; 1 if one fails; 3 if one cannot be told."""
+    """0 if every claim holds, corrected or restricted where the paper errs; 1 if one fails; 3 if one cannot be told."""
     return {Verdict.HOLDS: 0, Verdict.FAILS: 1, Verdict.OPEN: 3}[all_of(one.finding.verdict for one in done)]
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from rightarm.lab.paper.evidence import Verdict, all_of, halves, is_below
 from rightarm.lab.paper.finding import BOUNDED, Claim, Finding, Study, Table, above, panel
 from rightarm.lab.results import Loaded
+from rightarm.problems import problem
 from rightarm.simulation.panels import Line, Panel
 from rightarm.simulation.statistics import Curve
 from rightarm.theory import theorem5
@@ -14,8 +17,14 @@ from rightarm.theory import theorem5
 PRINTED = 0.5  # the constant of the bound
 
 
+@problem(mean=lambda pay: np.minimum(pay, 1.0))
+def AtMostOne(*, pay: float) -> Any:
+    """Pay the same always, and never more than 1: the theorem is about rewards in [0, 1]."""
+    return np.minimum(pay, 1.0)
+
+
 def regret(results: Loaded, factor: float) -> dict[int, Curve]:
-    """For every K, regret against T on the problem with ``factor`` times the proof's own gap."""
+    """For every K, regret against T on the problem with ``factor`` times the proof's own gap, or 1 if that is less."""
     cells = sorted(results.where(factor=factor), key=lambda cell: (cell.problem.arms, cell.horizon))
     return {
         K: Curve.of_ends(f"K = {K}", [cell.curve() for cell in cells if cell.problem.arms == K])
@@ -55,7 +64,7 @@ def judge(results: Loaded) -> Finding:
         f"{', '.join(f'{c.mean.min():.3g} ({c.label})' for c in own)} at least, so that ½ is {word} there",
         claims=claims,
         remarks=proofs,
-        panels=[_panel("The proof's own gap, √(K/T) log K", own), _panel("Twice that gap", wider)],
+        panels=[_panel("The proof's own gap, √(K/T) log K", own), _panel("Twice that gap, 1 at most", wider)],
         tables=[
             Table(
                 "regret / (√(KT) log K), least to largest over T (standard error)",
@@ -81,7 +90,8 @@ STUDY = Study(
     claim="For every K and T with √(K/T) log K ≤ 1 there is a problem on which Boltzmann–Gumbel exploration with C = 1 "
     "has a regret of at least ½ √(KT) log K.",
     formula="R_T ≥ ½ √(KT) log K",
-    setting="The best arm pays Δ always, the others 0, with the proof's Δ = √(K/T) log K, and with twice as much. The "
+    setting="The best arm pays Δ always, the others 0, with the proof's Δ = √(K/T) log K, and with twice as much, but at "
+    "most 1, because rewards are in [0, 1]. The "
     "printed proof drops the factors P[Z < 0] and P[A] in its last display, so that it does not show the constant ½; "
     "and its 0.83 is 1 − exp(−e^γ (K−1)/K), which is 0.59 at K = 2. T begins at K log²K, or 100.",
     criteria=(
