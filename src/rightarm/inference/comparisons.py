@@ -61,7 +61,7 @@ class Best:
     """Which arms can still be the best, and what choosing one of them for good can cost; `best` makes it."""
 
     leader: Hashable | None
-    """The arm that one can choose for good at the least risk; None while it has no reward, or nothing bounds its risk."""
+    """The arm with rewards that one can choose for good at the least risk; None while nothing bounds the risk of any."""
     candidates: tuple[Hashable, ...]
     """The arms that can still be the best one, the highest mean so far first."""
     arms: int
@@ -176,8 +176,9 @@ def best(
     above = rewards.gaps((1 - check_confidence(confidence)) / max(arms - 1, 1))
     np.fill_diagonal(above, 0.0)
     costs, order = above.max(axis=0), np.argsort(-np.where(rewards.counts > 0, rewards.means, -np.inf), kind="stable")
-    leader = min(order.tolist(), key=lambda i: float(costs[i]))
-    leads = arms == 1 or bool(rewards.counts[leader] > 0 and np.isfinite(costs[leader]))
+    told = [i for i in order.tolist() if rewards.counts[i] > 0]
+    leader = min(told or order.tolist(), key=lambda i: float(costs[i]))
+    leads = arms == 1 or bool(told and np.isfinite(costs[leader]))
     able = [i for i in order.tolist() if (above[i] >= 0).all()]
     return Best(
         labels[leader] if leads else None,

@@ -174,7 +174,9 @@ def effective_rewards(counts: F64, means: F64, spreads: F64, extremes: Extremes 
     if extremes is not None:
         lowest, highest = (np.array(ends, dtype=float, ndmin=1) for ends in extremes)
         if not lowest.shape == highest.shape == counts.shape:
-            raise ValueError(f"extremes must be of the arms' shape, {counts.shape}, got {lowest.shape}, {highest.shape}")
+            raise ValueError(
+                f"extremes must be of the arms' shape, {counts.shape}, got {lowest.shape}, {highest.shape}"
+            )
         nearer = np.minimum(means - lowest, highest - means)  # negative only by rounding
         distances = np.where(np.isnan(nearer), from_zero, np.maximum(nearer, 0.0))
     squares, variances = distances**2, spreads / np.maximum(counts, 1)
