@@ -221,6 +221,8 @@ class ArmSummary(Answer):
     low: float | None
     high: float | None
     kind: str | None
+    lacking: str | None
+    """Why there is no interval; None if there is one."""
     share: float
     probability: float | None
     pending: int
@@ -251,12 +253,15 @@ class Difference(Answer):
     arm: Arm
     other: Arm
     estimate: float | None
+    """None while an arm has no reward."""
     low: float | None
     """None where nothing can be said."""
     high: float | None
     confidence: float
     kind: str
     better: bool | None
+    lacking: str | None
+    """What has to come before anything can be told; None if nothing."""
     text: str
     """All of it in words."""
 
@@ -274,7 +279,8 @@ class Stopping(Message):
 class Best(Answer):
     """Which arms can still be the best, and what choosing one for good can cost."""
 
-    leader: Arm
+    leader: Arm | None
+    """None while the rewards do not say that any arm is a safe choice."""
     candidates: list[Arm]
     cost: float | None
     """A bound, per decision; None where there is none yet."""
@@ -282,6 +288,8 @@ class Best(Answer):
     tolerance: float
     confidence: float
     kind: str
+    lacking: str | None
+    """What has to come before arms can be compared; None if nothing."""
     text: str
 
     def __str__(self) -> str:

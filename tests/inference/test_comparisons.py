@@ -11,7 +11,7 @@ import pytest
 
 import naive_sequences as naive
 from rightarm import inference
-from rightarm.inference.sequences import RHO, rewards_of
+from rightarm.inference.sequences import REMEDY, RHO, rewards_of
 
 PAIRS = {
     "alike": ((200, 0.6, 8.0), (200, 0.5, 10.0)),
@@ -71,7 +71,8 @@ def test_the_other_way_round_is_the_negative() -> None:
 
 
 def test_the_normal_difference_is_the_least_product_of_two_mixtures() -> None:
-    arms, sigma, error = PAIRS["one well known"], 0.5, 0.025
+    """Both ends at the whole error: the mixture is of bets on either side."""
+    arms, sigma, error = PAIRS["one well known"], 0.5, 0.05
 
     def log_mixture(arm: naive.Statistics, m: float) -> float:
         n, mean, _ = arm
@@ -95,9 +96,9 @@ def test_words() -> None:
     assert "(90%, at any time)" in str(bad)
     unclear = inference.difference([20, 30], [0.05, 0.03], [0.95, 0.873], (0, 1), names=("blue", "red"))
     assert str(unclear).startswith("cannot tell yet: blue − red is between −")
-    few = inference.difference([20, 30], [0.05, 0.03], [0.95, 0.873])
-    assert str(few) == "cannot tell yet: without a reward_range an arm needs 100 rewards that are not all equal"
-    assert (few.low, few.high) == (-math.inf, math.inf)
+    few = inference.difference([400, 40_000], [0.05, 0.03], [19.0, 1_164.0], names=("blue", "red"))
+    assert str(few) == "cannot tell yet: blue has 20 of 100 effective rewards; declare a reward_range or wait"
+    assert (few.low, few.high, few.better) == (-math.inf, math.inf, None)
     assert str(inference.difference(*statistics)).endswith("(95%, at any time, asymptotic)")
 
 
@@ -134,15 +135,40 @@ def test_when_to_stop() -> None:
     assert str(clear) == "b is the best of 2 arms (95%, at any time): one can stop"
 
 
-def test_without_anything_known_every_arm_can_be_the_best() -> None:
-    nothing = inference.best([0, 0, 0], [0.0] * 3, [0.0] * 3, (0, 5))
-    assert nothing.candidates == (0, 1, 2)
-    assert nothing.cost == 5.0
-    lacking = inference.best([5, 50, 50], [0.0, 0.1, 9.0], [0.0, 5.0, 5.0])
-    assert lacking.cost == math.inf
-    assert 0 in lacking.candidates
-    assert str(lacking).startswith("cannot tell yet: without a reward_range")
+def test_without_rewards_nothing_is_said() -> None:
+    """There is no leader, no difference "by the means so far", and no tolerance lets one stop."""
+    for options in ({"reward_range": (0, 5)}, {"sigma": 1.0}, {}):
+        nothing = inference.best([0, 0, 0], [0.0] * 3, [0.0] * 3, tolerance=9.0, names="abc", **options)
+        assert (nothing.leader, nothing.candidates, nothing.stop) == (None, ("a", "b", "c"), False)
+        assert str(nothing) == "cannot tell yet: no reward of a, b or c"
+        apart = inference.difference([0, 0], [0.0] * 2, [0.0] * 2, names=("a", "b"), **options)
+        assert math.isnan(apart.estimate)
+        assert str(apart) == "cannot tell yet: no reward of a or b"
+        one = inference.difference([0, 7_000], [0.0, 0.5], [0.0, 1_750.0], names=("a", "b"), **options)
+        assert math.isnan(one.estimate)
+        assert (one.better, str(one)) == (None, "cannot tell yet: no reward of a")
+    assert inference.best([0, 0], [0.0] * 2, [0.0] * 2, (0, 5)).cost == 5.0
+    assert "no reward of 20 arms" in str(inference.best([0] * 20, [0.0] * 20, [0.0] * 20, (0, 1)))
+
+
+def test_an_arm_without_a_reward_is_no_leader_and_keeps_one_from_stopping() -> None:
+    found = inference.best([0, 500, 500], [0.0, -0.8, -0.2], [0.0, 80.0, 80.0], (-1, 1), tolerance=2.0, names="abc")
+    assert (found.leader, found.candidates, found.stop) == ("c", ("c", "a"), False)
+    assert str(found) == "cannot tell yet: no reward of a"
+    assert found.cost == pytest.approx(1.2, abs=0.1)  # the range's end minus what c has at least
     assert str(inference.best([3], [0.5], [0.0], (0, 1), names=["a"])) == "a is the only arm"
+    assert inference.best([0], [0.0], [0.0], names=["a"]).leader == "a"
+
+
+def test_without_evidence_there_is_no_leader() -> None:
+    few = inference.best([500, 50, 500], [0.5, 0.1, 0.9], [125.0, 4.5, 45.0], names="abc", tolerance=9.0)
+    assert (few.leader, few.cost, few.stop) == (None, math.inf, False)
+    assert few.candidates == ("c", "b")
+    assert str(few) == "cannot tell yet: b has 5 of 100 effective rewards; declare a reward_range or wait"
+    many = inference.best([100] * 12 + [0], [0.1] * 12 + [0.0], [9.0] * 12 + [0.0])
+    assert str(many).startswith("cannot tell yet: no reward of 12; 0 has 10 of 100 effective rewards, 1 has 10 of 100")
+    assert str(many).endswith("7 has 10 of 100 effective rewards and 4 more arms have too few; " + REMEDY)
+    assert not inference.harm([400, 9_000], [0.01, 0.05], [3.96, 427.5], 0.005)
 
 
 def test_many_candidates_are_counted() -> None:

@@ -153,8 +153,12 @@ def test_asymptotic_intervals_hold_for_rewards_that_are_not_normal(law: str) -> 
 
 
 def test_without_a_range_few_rewards_or_equal_ones_say_nothing() -> None:
-    found = inference.means([FEWEST - 1, FEWEST, FEWEST, 0], [0.5, 1.0, 1.0, 0.0], [3.0, 3.0, 0.0, 0.0])
-    assert np.isnan(found.lows).tolist() == [True, False, True, True]
+    """With one purchase of each size for a number of zeros, (Σx)²/Σx² is the number of purchases."""
+    clicks, visitors = np.array([99.0, 100.0, 100.0, 0.0, 0.0]), np.array([9_000.0, 9_000.0, 100.0, 9_000.0, 0.0])
+    means = clicks / np.maximum(visitors, 1)
+    found = inference.means(visitors, means, clicks * (1 - means))
+    assert np.isnan(found.lows).tolist() == [True, False, True, True, True]
+    assert FEWEST == 100
     known = inference.means([1, 0], [0.5, 0.0], [0.0, 0.0], sigma=1.0)
     assert np.isnan(known.lows).tolist() == [False, True]
 

@@ -75,8 +75,8 @@ def too_many(wrong: Any) -> bool:
 
 def check_pairs(rewards: Rewards, means: F64) -> None:
     """Differences, candidates and costs."""
-    best, gaps = int(means.argmax()), rewards.gaps(ERROR / 2)
-    one_sided = gaps.copy()  # for three arms the error of a comparison is half too
+    best, gaps = int(means.argmax()), rewards.gaps(ERROR / rewards.sides)
+    one_sided = rewards.gaps(ERROR / 2)  # for three arms the error of a comparison is half
     for i, j in ((0, 1), (1, 2)):
         wrong = (gaps[..., i, j] < means[i] - means[j]) | (gaps[..., j, i] < means[j] - means[i])
         assert not too_many(wrong)

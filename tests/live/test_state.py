@@ -168,7 +168,7 @@ KEYS += [
     "first_id",
     "next_id",
 ]
-KEYS += ["pending", "answered", "units", "log", "events", "statistics", "random"]
+KEYS += ["pending", "answered", "units", "settled", "log", "events", "statistics", "random"]
 
 
 @functools.cache
@@ -233,6 +233,8 @@ WORDS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "a decision of no number": (lambda s: first_pending(s).__setitem__(0, "x"), "must be from 1 to 14, got 'x'"),
     "a decision of a fraction": (lambda s: first_pending(s).__setitem__(0, 1.0), r"must be from 1 to 14, got 1\.0"),
     "an answer that is none": (lambda s: s["answered"][0].__setitem__(1, math.nan), "reward must be finite, got nan"),
+    "a settled reward of no arm": (lambda s: s.update(settled=[[2, 0.0, 1.0]]), "arm must be one of 2, got 2"),
+    "a settled reward that is none": (lambda s: s.update(settled=[[0, math.nan, 1.0]]), "reward must be finite"),
     "both discount and window": (lambda s: s.update(discount=0.5), "discount and window exclude each other"),
     "more in the window than fits": (
         lambda s: s["statistics"]["recent"].append([1, 0, 1.0]),

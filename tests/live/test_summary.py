@@ -15,19 +15,23 @@ def many(seed: int, count: int) -> list[float]:
 
 
 def test_the_interval_is_that_of_all_rewards() -> None:
-    """Without a range it is asymptotic, and there is none before 100 rewards that are not all equal."""
-    rewards = {"a": many(1, 100), "b": many(2, 99), "c": [0.5] * 110, "d": []}
+    """Without a range it is asymptotic, and there is none before 100 effective rewards."""
+    rewards = {"a": many(1, 200), "b": many(2, 99), "c": [0.5] * 110, "d": []}
     rows = {row["arm"]: row for row in told(rewards).table()}
-    found = inference.means([100], [np.mean(rewards["a"])], [100 * np.var(rewards["a"])])
+    found = inference.means([200], [np.mean(rewards["a"])], [200 * np.var(rewards["a"])])
     assert [rows["a"]["low"], rows["a"]["high"]] == pytest.approx([found.lows[0], found.highs[0]], rel=1e-12)
     assert (rows["a"]["kind"], rows["a"]["mean"]) == ("asymptotic", pytest.approx(np.mean(rewards["a"])))
     for arm in "bcd":
         assert [rows[arm][name] for name in ("low", "high", "kind")] == [None] * 3
+    x = np.array(rewards["b"]) - min(rewards["b"])
+    worth = min(int(x.sum() ** 2 / (x @ x)), int((x.max() - x).sum() ** 2 / ((x.max() - x) @ (x.max() - x))))
+    reasons = [None, f"{worth} of 100 effective rewards", "0 of 100 effective rewards", "no reward"]
+    assert [rows[arm]["lacking"] for arm in "abcd"] == reasons
     assert rows["d"]["estimate"] is rows["d"]["mean"] is None
 
 
 def test_the_interval_of_a_robust_estimate_is_about_the_plain_mean() -> None:
-    rewards = {"a": [*many(1, 110), 9.0], "b": many(2, 120)}
+    rewards = {"a": [*many(1, 810), 9.0], "b": many(2, 160)}
     plain, robust = told(rewards), told(rewards, CATONI)
     assert column(plain, "estimate") != column(robust, "estimate")
     for name in ("low", "high", "mean"):
@@ -73,7 +77,8 @@ def test_the_text_shows_policy_arms_and_counts() -> None:
     bandit.retire_arm("green")
     head, titles, red, green, *note = str(bandit).splitlines()
     assert "95%, at any time" in titles
-    assert " ".join(note).startswith("Intervals are asymptotic, from 100 rewards of an arm on;")
+    assert " ".join(note).startswith("Intervals are asymptotic, and an arm has none before 100 effective rewards:")
+    assert "1 of 100 effective rewards" in red
     assert head == "BoltzmannGumbel(C=0.5), 3 rewards, 1,500 pending"
     assert red.split()[:3] == ["red", "2", "0.75"]
     assert green.split()[:3] == ["green", "1", "0.25"]

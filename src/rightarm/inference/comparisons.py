@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
@@ -10,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from rightarm.formula import check_number
 from rightarm.inference.confidence import check_confidence
-from rightarm.inference.sequences import IN_WORDS, Range, rewards_of
+from rightarm.inference.sequences import IN_WORDS, NO_REWARD, REMEDY, Extremes, Range, Rewards, rewards_of
 from rightarm.text import number
 
 NAMED = 8  # arms that a sentence names; of more it says how many
@@ -23,7 +24,7 @@ class Difference:
     arm: Hashable
     other: Hashable
     estimate: float
-    """The difference of the means so far."""
+    """The difference of the means so far; NaN while an arm has no reward."""
     low: float
     """The lower end of its interval; −∞ where nothing can be said."""
     high: float
@@ -31,7 +32,7 @@ class Difference:
     kind: str
     """``bounded`` or ``sub-Gaussian``, which hold for any number of rewards, or ``asymptotic``."""
     lacking: str = ""
-    """Why there is no interval, if there is none."""
+    """What has to come before anything can be told; empty if nothing."""
     where: str = ""
     """The segment that it is about; empty if it is about all decisions."""
     decisions: int | None = None
@@ -59,8 +60,8 @@ class Difference:
 class Best:
     """Which arms can still be the best, and what choosing one of them for good can cost; `best` makes it."""
 
-    leader: Hashable
-    """The arm that one can choose for good at the least risk."""
+    leader: Hashable | None
+    """The arm with rewards that one can choose for good at the least risk; None while nothing bounds the risk of any."""
     candidates: tuple[Hashable, ...]
     """The arms that can still be the best one, the highest mean so far first."""
     arms: int
@@ -75,22 +76,20 @@ class Best:
 
     @property
     def stop(self) -> bool:
-        """Whether choosing the leader for good costs at most the tolerance."""
-        return self.cost <= self.tolerance
+        """Whether choosing the leader for good costs at most the tolerance, and every arm has what it needs."""
+        return not self.lacking and self.cost <= self.tolerance
 
     def __str__(self) -> str:
         sure, costs = _sure(self.confidence, self.kind), f"costs at most {number(self.cost)} per decision"
         if self.arms == 1:
             return f"{self.leader} is the only arm"
+        if self.lacking:
+            return f"cannot tell yet: {self.lacking}"
         if len(self.candidates) == 1:
             return f"{self.leader} is the best of {self.arms} arms ({sure}): one can stop"
         if self.stop:
             return f"one can stop with {self.leader}: it {costs}, and {number(self.tolerance)} is tolerated ({sure})"
-        if self.lacking:
-            return f"cannot tell yet: {self.lacking}"
-        few = len(self.candidates) <= NAMED
-        which = _either(self.candidates) if few else f"one of {len(self.candidates)} arms"
-        known = f"the best of {self.arms} arms is {which}; stopping now with {self.leader} {costs}"
+        known = f"the best of {self.arms} arms is {_either(self.candidates)}; stopping now with {self.leader} {costs}"
         return f"cannot tell yet: {known} ({sure})"
 
 
@@ -98,7 +97,22 @@ def _sure(confidence: float, kind: str) -> str:
     return f"{100 * confidence:g}%, {IN_WORDS[kind]}"
 
 
+def _lacking(rewards: Rewards, names: Sequence[Hashable]) -> str:
+    """Say what arms lack so that they can be compared; empty if nothing."""
+    short = list(zip(names, rewards.short_of(), strict=True))
+    silent = [name for name, lack in short if lack == NO_REWARD]
+    few = [f"{name} has {lack}" for name, lack in short if lack not in ("", NO_REWARD)]
+    parts = [f"{NO_REWARD} of {_either(silent) if len(silent) <= NAMED else f'{len(silent)} arms'}"] if silent else []
+    if few:
+        more = f" and {len(few) - NAMED:,} more arms have too few" if len(few) > NAMED else ""
+        parts += [", ".join(few[:NAMED]) + more, REMEDY]
+    return "; ".join(parts)
+
+
 def _either(names: Sequence[Hashable]) -> str:
+    """Name all of these with an "or", or say how many they are."""
+    if len(names) > NAMED:
+        return f"one of {len(names)} arms"
     *others, last = map(str, names)
     return f"{', '.join(others)} or {last}" if others else last
 
@@ -111,6 +125,7 @@ def difference(
     confidence: float = 0.95,
     *,
     sigma: float | None = None,
+    extremes: Extremes | None = None,
     names: Sequence[Hashable] = ("the first", "the second"),
 ) -> Difference:
     """The difference of two arms' means, the first minus the second, with an interval that holds at any time.
@@ -121,13 +136,13 @@ def difference(
     >>> print(difference([20_000, 30_000], [0.05, 0.03], [950.0, 873.0], (0, 1), names=("blue", "red")))
     blue is better than red: by 0.0123 to 0.02792 (95%, at any time)
     """
-    rewards = rewards_of(counts, means, spreads, reward_range, sigma)
+    rewards = rewards_of(counts, means, spreads, reward_range, sigma, extremes)
     if rewards.counts.shape != (2,) or len(names) != 2:
         raise ValueError(f"a difference is that of two arms, got statistics of {rewards.counts.size}")
-    above = rewards.gaps((1 - check_confidence(confidence)) / 2)
-    estimate = float(rewards.means[0] - rewards.means[1])
+    above = rewards.gaps((1 - check_confidence(confidence)) / rewards.sides)
+    estimate = float(rewards.means[0] - rewards.means[1]) if rewards.counts.all() else math.nan
     low, high = -float(above[1, 0]), float(above[0, 1])
-    return Difference(names[0], names[1], estimate, low, high, confidence, rewards.kind, rewards.lacking())
+    return Difference(names[0], names[1], estimate, low, high, confidence, rewards.kind, _lacking(rewards, names))
 
 
 def best(
@@ -139,6 +154,7 @@ def best(
     *,
     tolerance: float = 0.0,
     sigma: float | None = None,
+    extremes: Extremes | None = None,
     names: Sequence[Hashable] | None = None,
 ) -> Best:
     """Which arms can be the best, which one to choose, and what that can cost; all of it holds at any time.
@@ -149,7 +165,8 @@ def best(
     >>> print(best([900, 50_000, 2_000], [0.010, 0.030, 0.012], [8.9, 1455.0, 23.7], (0, 1), names=["a", "b", "c"]))
     b is the best of 3 arms (95%, at any time): one can stop
     """
-    rewards, allowed = rewards_of(counts, means, spreads, reward_range, sigma), check_number("tolerance", tolerance)
+    rewards = rewards_of(counts, means, spreads, reward_range, sigma, extremes)
+    allowed = check_number("tolerance", tolerance)
     arms = rewards.counts.size
     labels = list(range(arms) if names is None else names)
     if not arms or len(labels) != arms:
@@ -158,18 +175,20 @@ def best(
         raise ValueError(f"tolerance must not be negative, got {tolerance}")
     above = rewards.gaps((1 - check_confidence(confidence)) / max(arms - 1, 1))
     np.fill_diagonal(above, 0.0)
-    costs, order = above.max(axis=0), np.argsort(-rewards.means, kind="stable")
-    leader = min(order.tolist(), key=lambda i: float(costs[i]))
+    costs, order = above.max(axis=0), np.argsort(-np.where(rewards.counts > 0, rewards.means, -np.inf), kind="stable")
+    told = [i for i in order.tolist() if rewards.counts[i] > 0]
+    leader = min(told or order.tolist(), key=lambda i: float(costs[i]))
+    leads = arms == 1 or bool(told and np.isfinite(costs[leader]))
     able = [i for i in order.tolist() if (above[i] >= 0).all()]
     return Best(
-        labels[leader],
+        labels[leader] if leads else None,
         tuple(labels[i] for i in able),
         arms,
         float(costs[leader]),
         allowed,
         confidence,
         rewards.kind,
-        rewards.lacking(),
+        _lacking(rewards, labels) if arms > 1 else "",
     )
 
 
@@ -182,6 +201,7 @@ def harm(
     confidence: float = 0.95,
     *,
     sigma: float | None = None,
+    extremes: Extremes | None = None,
 ) -> bool:
     """Whether an arm, the first of two, is worse than the second, the control, by more than ``budget``.
 
@@ -191,7 +211,8 @@ def harm(
     >>> harm([400, 9_000], [0.01, 0.05], [3.96, 427.5], 0.005, reward_range=(0, 1))
     True
     """
-    rewards, allowed = rewards_of(counts, means, spreads, reward_range, sigma), check_number("budget", budget)
+    rewards = rewards_of(counts, means, spreads, reward_range, sigma, extremes)
+    allowed = check_number("budget", budget)
     if rewards.counts.shape != (2,):
         raise ValueError(f"harm is that of an arm against a control, got statistics of {rewards.counts.size}")
     error = 1 - check_confidence(confidence)

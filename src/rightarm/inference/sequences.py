@@ -23,6 +23,17 @@ safe side. The upper bound is the lower one of 1 − x.
 **Rewards without a range**: Robbins' normal mixture,  x̄ ± σ √(2 (nρ² + 1)/(n²ρ²) · log(√(nρ² + 1)/α)).  It holds for
 sub-Gaussian rewards of a known σ; with σ estimated from the rewards it holds in the limit, and is called asymptotic.
 
+The limit is far away where most rewards are equal and a few are large: the mean and σ are both too small until some
+of the large ones came. So an arm has no asymptotic interval before it has 100 **effective rewards**,
+
+    n d²/(d² + s²),        s² the variance, d the distance of the mean from the lowest or the highest reward, whichever
+                           is nearer; from 0 where these are not known.
+
+If the lowest reward is 0, and the highest is further from the mean, this is (Σx)²/Σx²: the number of purchases if all
+are of one size, and fewer if sizes differ. It does not change when a constant is added to all rewards or when they
+change their sign: revenue minus a cost needs as many purchases as revenue. Of rewards of two values it is the number of
+the rarer ones, of normal rewards about 0.9 n, and of rewards that are all equal it is 0.
+
 References: Krein and Nudel'man, "The Markov moment problem and extremal problems", 1977; Waudby-Smith and Ramdas,
 "Estimating means of bounded random variables by betting", JRSS B 2024; Robbins, "Statistical methods related to the
 law of the iterated logarithm", 1970; Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas, "Time-uniform central limit
@@ -44,6 +55,8 @@ from rightarm.scores.rewards import check_reward_range
 from rightarm.types import F64
 
 Range = tuple[float, float]
+Extremes = tuple[ArrayLike, ArrayLike]
+"""The lowest and the highest reward of each arm."""
 
 WEIGHTS: F64 = 1 / (1 + (np.log(BETS) / 2) ** 2)  # most on bets near 1, which suit some thousand rewards
 WEIGHTS /= WEIGHTS.sum()
@@ -52,13 +65,13 @@ STEPS_ON = 6  # from a bound that is near
 CASH = 0.1  # share of the capital that is not bet where two arms are compared, so that one cannot ruin the other
 PARTS = 64  # in which the evidence is divided between two arms; more of them make bounds narrower by 1% at most
 RHO = math.sqrt(0.02)  # of the normal mixture for a known σ: narrowest at some 450 rewards
-# For an estimated σ: narrowest at some 9,000 rewards, and wide before, while the estimate of rare rewards is poor. Of
-# clicks at 2% this misses in 4% of runs, of revenue in 7%; with the other ρ and 30 rewards it was 13% and 37%.
-RHO_ESTIMATED = math.sqrt(0.001)
-FEWEST = 100  # rewards below which the normal law, and an estimate of σ, are not to be relied on
+RHO_ESTIMATED = math.sqrt(0.001)  # for an estimated σ: narrowest at some 9,000 rewards, and wide while it is poor
+FEWEST = 100  # effective rewards below which the normal law, and an estimate of σ, are not to be relied on
 
 BOUNDED, GAUSSIAN, ASYMPTOTIC = "bounded", "sub-Gaussian", "asymptotic"
 IN_WORDS = {BOUNDED: "at any time", GAUSSIAN: "at any time", ASYMPTOTIC: "at any time, asymptotic"}
+NO_REWARD = "no reward"
+REMEDY = "declare a reward_range or wait"
 LEAST = 1e-150  # a mean, of rewards from 0 to 1, below which it counts as 0: its square would be none
 
 
@@ -81,21 +94,24 @@ def means(
     confidence: float = 0.95,
     *,
     sigma: float | None = None,
+    extremes: Extremes | None = None,
 ) -> Means:
     """An interval for the mean of each arm that holds at every moment at once, with probability ``confidence`` each.
 
     - ``counts``, ``means``, ``spreads``: of every arm the number of rewards, their mean, and Σ (x − mean)².
     - ``reward_range``: what rewards can be, known beforehand.
     - ``sigma``: without a range, a bound on the standard deviation that makes rewards sub-Gaussian.
+    - ``extremes``: without either, the lowest and the highest reward of every arm so far, NaN where unknown.
 
-    With neither the intervals are asymptotic: they hold for rewards of finite variance in the limit, and an arm has
-    none before it has 100 rewards that are not all equal. The module's text has formulas and references.
+    With neither range nor ``sigma`` the intervals are asymptotic: they hold for rewards of finite variance in the
+    limit, and an arm has none before it has 100 effective rewards: (Σx)²/Σx² of them, or what the module's text says
+    if ``extremes`` are given. Give them where rewards can be negative, or where the most frequent one is not 0.
 
     >>> found = means([1_000, 50], [0.02, 0.0], [19.6, 0.0], reward_range=(0, 1))
     >>> found.lows.round(4), found.highs.round(4), found.kind
     (array([0.0087, 0.    ]), array([0.0378, 0.0952]), 'bounded')
     """
-    return rewards_of(counts, means, spreads, reward_range, sigma).intervals(check_confidence(confidence))
+    return rewards_of(counts, means, spreads, reward_range, sigma, extremes).intervals(check_confidence(confidence))
 
 
 class Rewards(Protocol):
@@ -104,6 +120,8 @@ class Rewards(Protocol):
     counts: F64
     means: F64
     kind: str
+    sides: int
+    """The errors that both ends of a difference cost: 2, or 1 where one event makes either of them wrong."""
 
     def intervals(self, confidence: float) -> Means:
         """An interval for each mean."""
@@ -117,12 +135,17 @@ class Rewards(Protocol):
     def exceeds(self, gap: float, error: float) -> bool:
         """Of two arms: whether the second's mean is above the first's by more than ``gap``, by what `gaps` says."""
 
-    def lacking(self) -> str:
-        """What an arm needs so that anything can be said of it; empty if nothing."""
+    def short_of(self) -> list[str]:
+        """Of each arm what it lacks so that anything can be said of it; empty if nothing. Only for one row of arms."""
 
 
 def rewards_of(
-    counts: ArrayLike, means: ArrayLike, spreads: ArrayLike, reward_range: Range | None, sigma: float | None
+    counts: ArrayLike,
+    means: ArrayLike,
+    spreads: ArrayLike,
+    reward_range: Range | None,
+    sigma: float | None,
+    extremes: Extremes | None = None,
 ) -> Rewards:
     """The statistics of arms, checked, with what is known beforehand of their rewards."""
     numbers, centres, squares = (np.array(values, dtype=float, ndmin=1) for values in (counts, means, spreads))
@@ -134,7 +157,9 @@ def rewards_of(
     if not np.isfinite(centres).all():
         raise ValueError(f"means must be finite, got {centres.tolist()}")
     if reward_range is None:
-        return Normal(numbers, centres, squares, None if sigma is None else check_number("sigma", sigma))
+        if sigma is not None:
+            return Normal(numbers, centres, squares, check_number("sigma", sigma))
+        return Normal(numbers, centres, squares, None, effective_rewards(numbers, centres, squares, extremes))
     low, high = check_reward_range(reward_range)
     outside = (numbers > 0) & ((centres < low - 1e-9 * (high - low)) | (centres > high + 1e-9 * (high - low)))
     if outside.any():
@@ -142,10 +167,28 @@ def rewards_of(
     return Bounded(numbers, centres, squares, (low, high))
 
 
+def effective_rewards(counts: F64, means: F64, spreads: F64, extremes: Extremes | None) -> F64:
+    """Return how many rewards of equal size the rewards of each arm are worth; the module's text has the formula."""
+    from_zero = np.abs(means)
+    distances = from_zero
+    if extremes is not None:
+        lowest, highest = (np.array(ends, dtype=float, ndmin=1) for ends in extremes)
+        if not lowest.shape == highest.shape == counts.shape:
+            raise ValueError(
+                f"extremes must be of the arms' shape, {counts.shape}, got {lowest.shape}, {highest.shape}"
+            )
+        nearer = np.minimum(means - lowest, highest - means)  # negative only by rounding
+        distances = np.where(np.isnan(nearer), from_zero, np.maximum(nearer, 0.0))
+    squares, variances = distances**2, spreads / np.maximum(counts, 1)
+    shares = np.divide(squares, squares + variances, out=np.zeros(counts.shape), where=variances > 0)
+    return np.asarray(counts * shares)
+
+
 class Bounded:
     """Rewards in a range."""
 
     kind = BOUNDED
+    sides = 2  # each end has bets of its own
 
     def __init__(self, counts: F64, means: F64, spreads: F64, reward_range: Range) -> None:
         self.counts, self.means = counts, means
@@ -186,8 +229,8 @@ class Bounded:
         both = np.logaddexp(math.log(CASH), math.log1p(-CASH) + capital).sum()
         return bool(both >= -math.log(error)) and float(self.gaps(error)[0, 1]) < -gap
 
-    def lacking(self) -> str:
-        return ""
+    def short_of(self) -> list[str]:
+        return ["" if count > 0 else NO_REWARD for count in self.counts.tolist()]
 
 
 def _gains(counts: F64, means: F64, variances: F64) -> F64:
@@ -232,14 +275,22 @@ def _pairs(operation: np.ufunc, values: NDArray[Any]) -> NDArray[Any]:
 
 
 class Normal:
-    """Rewards of any size, sub-Gaussian with a known σ, or with a finite variance."""
+    """Rewards of any size, sub-Gaussian with a known σ, or with a finite variance and so many effective rewards."""
 
-    def __init__(self, counts: F64, means: F64, spreads: F64, sigma: float | None) -> None:
+    # The mixture over both signs of a bet depends on (x̄ − m)² alone. So the capital on both arms together excludes a
+    # difference δ by (x̄_j − x̄_i − δ)², on whichever side it lies: that the true one is ever excluded, above or below,
+    # is one event, of probability α at most by Ville's inequality, and not two.
+    sides = 1
+
+    def __init__(
+        self, counts: F64, means: F64, spreads: F64, sigma: float | None, effective: F64 | None = None
+    ) -> None:
         self.counts, self.means = counts, means
+        self.effective = counts if effective is None else effective
         if sigma is not None and sigma <= 0:
             raise ValueError(f"sigma must be positive, got {sigma}")
         self.kind = ASYMPTOTIC if sigma is None else GAUSSIAN
-        self.known = (counts >= FEWEST) & (spreads > 0) if sigma is None else counts > 0
+        self.known = self.effective >= FEWEST if sigma is None else counts > 0
         variances = spreads / np.maximum(counts - 1, 1) if sigma is None else np.full(counts.shape, sigma**2)
         rho = RHO_ESTIMATED if sigma is None else RHO
         grown = counts * rho**2 + 1
@@ -261,9 +312,8 @@ class Normal:
     def exceeds(self, gap: float, error: float) -> bool:
         return float(self.gaps(error)[0, 1]) < -gap
 
-    def lacking(self) -> str:
-        if self.known.all():
-            return ""
-        if self.kind == GAUSSIAN:
-            return "an arm has no reward"
-        return f"without a reward_range an arm needs {FEWEST} rewards that are not all equal"
+    def short_of(self) -> list[str]:
+        return [
+            "" if known else NO_REWARD if not count else f"{int(effective)} of {FEWEST} effective rewards"
+            for known, count, effective in zip(self.known, self.counts, self.effective, strict=True)
+        ]

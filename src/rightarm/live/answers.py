@@ -6,16 +6,18 @@ All of it is made from every reward that was ever learned, also where the policy
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from rightarm import inference
-from rightarm.inference import Best, Difference, Means
+from rightarm.inference import Best, Difference
+from rightarm.inference.sequences import Rewards, rewards_of
 from rightarm.live import segments
 from rightarm.live.fold import State
 from rightarm.logs.journal import Journal
+from rightarm.types import F64, I64
 
 
 def limits(state: State) -> tuple[float, float] | None:
@@ -24,10 +26,18 @@ def limits(state: State) -> tuple[float, float] | None:
     return found if found is None or state.within(*found) else None
 
 
-def means(state: State, confidence: float = 0.95) -> Means:
-    """An interval for the mean of every arm."""
+def rewards(state: State) -> Rewards:
+    """What is known of the rewards of every arm."""
     counts, centres, spreads = state.lifetime()
-    return inference.means(counts, centres, spreads, limits(state), confidence)
+    return rewards_of(counts, centres, spreads, limits(state), None, extremes(state))
+
+
+def extremes(state: State, arms: Sequence[int] | I64 | None = None) -> tuple[F64, F64] | None:
+    """The lowest and the highest reward of every arm, or of some; None where a range makes them needless."""
+    if limits(state) is not None:
+        return None
+    lows, highs = state.ledger.extremes()
+    return (lows, highs) if arms is None else (lows[arms], highs[arms])
 
 
 def difference(
@@ -47,8 +57,8 @@ def difference(
     if where is not None:
         raise TypeError(f"where must be left out: {state.known.policy!r} does not look at contexts, got {where!r:.80}")
     counts, centres, spreads = (column[both] for column in state.lifetime())
-    names = arm, other
-    return inference.difference(counts, centres, spreads, limits(state), confidence, names=names)
+    options: dict[str, Any] = {"extremes": extremes(state, both), "names": (arm, other)}
+    return inference.difference(counts, centres, spreads, limits(state), confidence, **options)
 
 
 def harmful(state: State, budget: float) -> list[Hashable]:
@@ -56,13 +66,14 @@ def harmful(state: State, budget: float) -> list[Hashable]:
 
     The error is 5% over all arms that ever were or will be: the j-th has a share of 1/(j(j + 1)) of it.
     """
-    control, found = state.index[state.settings.control], list[Hashable]()
+    control, found, edges = state.index[state.settings.control], list[Hashable](), extremes(state)
     for i in np.flatnonzero(state.active).tolist():
         if i == control:
             continue
         confidence = 1 - 0.05 / ((i + 1) * (i + 2))
         counts, centres, spreads = (column[[i, control]] for column in state.lifetime())
-        if inference.harm(counts, centres, spreads, budget, limits(state), confidence):
+        own = None if edges is None else (edges[0][[i, control]], edges[1][[i, control]])
+        if inference.harm(counts, centres, spreads, budget, limits(state), confidence, extremes=own):
             found.append(state.names[i])
     return found
 
@@ -78,5 +89,5 @@ def best(state: State, confidence: float, tolerance: float) -> Best:
     if not active.size:
         raise ValueError("every arm is retired; restore or add one")
     counts, centres, spreads = (column[active] for column in state.lifetime())
-    names = [state.names[i] for i in active]
-    return inference.best(counts, centres, spreads, limits(state), confidence, tolerance=tolerance, names=names)
+    options: dict[str, Any] = {"extremes": extremes(state, active), "names": [state.names[i] for i in active]}
+    return inference.best(counts, centres, spreads, limits(state), confidence, tolerance=tolerance, **options)

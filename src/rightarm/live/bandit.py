@@ -537,8 +537,9 @@ class Bandit(Generic[A]):
         """By how much the mean of ``arm`` is above that of ``other``: an interval that holds at any time.
 
         One may look after every reward and stop when one likes; that the bandit chose what to pull does not matter. The
-        bandit's ``reward_range`` makes the interval hold for any number of rewards; without it is asymptotic, and says
-        so. `rightarm.inference` has the same for statistics from elsewhere.
+        bandit's ``reward_range`` makes the interval hold for any number of rewards; without it is asymptotic, says so,
+        and there is none before 100 effective rewards of both arms (`rightarm.inference.means`); ``lacking`` says what
+        has to come. `rightarm.inference` has the same for statistics from elsewhere.
 
         A bandit that decides by contexts shows arms to different people: there decisions are weighted by propensities,
         and a ``reward_range`` is needed. ``where`` asks for a segment, ``{"device": "phone", "hour": (9, 17)}``: a
@@ -547,7 +548,7 @@ class Bandit(Generic[A]):
         >>> import rightarm as ra
         >>> bandit = ra.Bandit(["blue", "red"], ra.UCB(C=0.5))
         >>> print(bandit.difference("blue", "red"))
-        cannot tell yet: without a reward_range an arm needs 100 rewards that are not all equal
+        cannot tell yet: no reward of blue or red
         """
         with self._lock:
             return answers.difference(self._ready(), self._actions.log, arm, other, where, confidence)
@@ -555,7 +556,8 @@ class Bandit(Generic[A]):
     def best(self, *, confidence: float = 0.95, tolerance: float = 0.0) -> Best:
         """Which arms can still be the best, which one to choose, and what choosing it for good can cost; at any time.
 
-        ``stop`` says whether that is ``tolerance`` per decision at most. Retired arms are left out. A bandit that
+        ``stop`` says whether that is ``tolerance`` per decision at most; never while an arm lacks rewards, as
+        ``lacking`` says then. Retired arms are left out. A bandit that
         decides by contexts has no best arm: see `difference`.
         """
         with self._lock:

@@ -16,13 +16,13 @@ from rightarm.estimators.linear import INTERCEPT
 from rightarm.inference.coefficients import APPROXIMATE, SHARED, Coefficients, Row
 from rightarm.inference.confidence import check_confidence
 from rightarm.inference.regression import Gram, Regression
-from rightarm.inference.sequences import BOUNDED, FEWEST
+from rightarm.inference.sequences import BOUNDED, FEWEST, effective_rewards
 from rightarm.live.contextual import ContextArms
 from rightarm.live.fold import State
 from rightarm.types import F64
 
 ROUNDING = 1e-9  # Σ x² of a column, in units of the ridge that was taken from it, below which it was always 0
-NEVER, TOGETHER, FEW = "never seen", "not told apart from other columns", f"needs {FEWEST} rewards"
+NEVER, TOGETHER, FEW = "never seen", "not told apart from other columns", f"needs {FEWEST} effective rewards"
 
 
 class Group(NamedTuple):
@@ -109,9 +109,10 @@ def _noise(state: State, limits: tuple[float, float] | None, regression: Regress
         return np.full(known.count, (high - low) / 2), BOUNDED
     counts, variances = known.statistic(kept.COUNT), np.empty(known.count)
     arrowhead.variances(known.factor, known.design.joint, known.count, variances)
+    effective = effective_rewards(*state.lifetime(), state.ledger.extremes())
     if known.design.joint:
-        counts = np.full(known.count, counts.sum())
-    left = np.where(counts >= FEWEST, counts - regression.ranks(), np.nan)
+        counts, effective = np.full(known.count, counts.sum()), np.full(known.count, effective.sum())
+    left = np.where(effective >= FEWEST, counts - regression.ranks(), np.nan)
     return np.sqrt(variances * counts / np.where(left > 0, left, np.nan)), APPROXIMATE
 
 

@@ -140,6 +140,7 @@ class State:
         if seen is not None:
             self.known.notice(seen)
         self.known.learn(arm, self.scaled(reward), 1.0, None if seen is None else seen.context(arm))
+        self.ledger.settle(arm, reward)
         self._changed()
 
     def add_arms(self, names: Iterable[Hashable]) -> None:

@@ -14,7 +14,7 @@ from rightarm.live.arms import check_reward
 from rightarm.live.contextual import Context
 from rightarm.live.names import listed
 from rightarm.logs.events import check_propensity
-from rightarm.types import I64
+from rightarm.types import F64, I64
 
 SKIPPED_BITS = 36  # of ids, by chance: a bandit can come back some 10,000 times before ids reach 2^53
 REMEMBERED = 100_000  # answered decisions whose reward is remembered, to notice or to correct what is told again
@@ -117,6 +117,7 @@ class Ledger:
         self.answered: OrderedDict[int, Answer] = OrderedDict()
         self.units: dict[Unit, Waiting] = {}  # the latest decision for each, without context or reward
         self.waiting: I64 = np.zeros(0, dtype=np.int64)  # how many decisions of each arm are pending
+        self.settled: dict[int, tuple[float, float]] = {}  # of each arm the extremes of rewards not remembered here
 
     def add_arms(self, count: int) -> None:
         """So many arms more, for which no decision was made."""
@@ -142,7 +143,25 @@ class Ledger:
         self.answered[number] = answer
         self.waiting[answer.arm] -= 1
         if len(self.answered) > REMEMBERED:
-            self.answered.popitem(last=False)
+            _, oldest = self.answered.popitem(last=False)
+            if oldest.reward is not None:
+                self.settle(oldest.arm, oldest.reward)
+
+    def settle(self, arm: int, reward: float) -> None:
+        """A reward will never be corrected: only the lowest and the highest of these are remembered."""
+        low, high = self.settled.get(arm, (reward, reward))
+        self.settled[arm] = min(low, reward), max(high, reward)
+
+    def extremes(self) -> tuple[F64, F64]:
+        """Return the lowest and the highest reward of every arm, as rewards are now; NaN of an arm without any."""
+        lows, highs = np.full(self.waiting.size, np.nan), np.full(self.waiting.size, np.nan)
+        told = [(one.arm, one.reward) for one in self.answered.values() if one.reward is not None and one.arm >= 0]
+        told += [(arm, end) for arm, ends in self.settled.items() for end in ends]
+        arms = np.array([arm for arm, _ in told], dtype=np.int64)
+        rewards = np.array([reward for _, reward in told], dtype=float)
+        np.fmin.at(lows, arms, rewards)
+        np.fmax.at(highs, arms, rewards)
+        return lows, highs
 
     def recount(self, arms: int) -> None:
         """Count anew how many decisions of each of so many arms are pending."""
@@ -192,6 +211,7 @@ class Ledger:
             "pending": [_as_list(waiting) for waiting in self.pending.values()],
             "answered": [[number, *answer[:5], *_context_and_time(answer)] for number, answer in self.answered.items()],
             "units": [_as_list(waiting) for waiting in self.units.values()],
+            "settled": [[arm, *ends] for arm, ends in self.settled.items()],
         }
 
     def restore(self, names: Sequence[Any], plain: dict[str, Any]) -> None:
@@ -204,6 +224,9 @@ class Ledger:
         for number, *answer in listed("answered", plain["answered"]):
             self._check_new(number)
             self.answered[number] = _answer_from(answer, len(names))
+        for arm, *ends in listed("settled", plain.get("settled", [])):
+            for end in ends:
+                self.settle(_known_arm(arm, len(names)), check_reward(end))
         self.units.clear()  # which stand in their own order
         for row in listed("units", plain.get("units", [])):
             waiting = _from_list(row, names)
@@ -274,12 +297,18 @@ def _context_from(plain: Any) -> Context | None:
     return None if plain is None else Context.from_json(plain)
 
 
+def _known_arm(arm: Any, arms: int, least: int = 0) -> int:
+    """Return ``arm`` if it is the number of one of so many arms."""
+    if not least <= check_count("arm", arm, least=least) < arms:
+        raise ValueError(f"arm must be one of {arms}, got {arm}")
+    return int(arm)
+
+
 def _answer_from(row: Sequence[Any], arms: int) -> Answer:
     """An answer from a row of a state; 0.1.0 wrote the reward alone."""
     full = [*row, -1, 0, 1.0, False] if len(row) == 1 else row
     reward, arm, learned, propensity, silent, context, time, late = [*full, None, None, None][:8]
-    if not -1 <= check_count("arm", arm, least=-1) < arms:
-        raise ValueError(f"arm must be one of {arms}, got {arm}")
+    arm = _known_arm(arm, arms, least=-1)
     value = None if reward is None else check_reward(reward)
     if not isinstance(silent, bool):
         raise ValueError(f"silent must be true or false, got {silent!r}")

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from rightarm import text
-from rightarm.inference.sequences import ASYMPTOTIC, FEWEST
+from rightarm.inference.sequences import ASYMPTOTIC, FEWEST, REMEDY
 from rightarm.live import answers
 from rightarm.live.fold import State
 from rightarm.notebook import html_table
-from rightarm.text import number, wrapped
+from rightarm.text import counted, number, wrapped
 
 ESTIMATE, SHARE, PROBABILITY, GONE = "#0072B2", "#56B4E9", "#D55E00", "#999999"  # Okabe and Ito's colours
 HEIGHT = 0.32  # inches, of an arm
@@ -32,7 +32,8 @@ def table(state: State) -> list[dict[str, Any]]:
         now = dict(zip(law.members.tolist(), law.chance.tolist(), strict=True))
     shown = known.shown()
     pulls, estimates, total = shown[0].tolist(), state.unscaled(shown[1]).tolist(), shown[0].sum().item()
-    found, (counts, means, _) = answers.means(state), state.lifetime()
+    rewards = answers.rewards(state)
+    found, counts, means, lacks = rewards.intervals(0.95), rewards.counts, rewards.means, rewards.short_of()
     lows, highs = ([None if math.isnan(end) else end for end in ends.tolist()] for ends in (found.lows, found.highs))
     return [
         {
@@ -43,6 +44,7 @@ def table(state: State) -> list[dict[str, Any]]:
             "low": lows[i],
             "high": highs[i],
             "kind": None if lows[i] is None else found.kind,
+            "lacking": lacks[i] or None,
             "share": pulls[i] / total if total else 0.0,
             "probability": None if contextual and state.active[i] else now.get(i, 0.0),
             "pending": state.ledger.waiting.item(i),
@@ -77,7 +79,7 @@ def lines(state: State) -> list[list[str]]:
             shortened(row["arm"], 40),
             number(row["pulls"], 6),
             number(row["estimate"]),
-            "" if row["low"] is None else f"{number(row['low'])} to {number(row['high'])}",
+            row["lacking"] or f"{number(row['low'])} to {number(row['high'])}",
             f"{row['share']:.3f}",
             number(row["probability"]),
             "retired" if row["retired"] else "",
@@ -94,10 +96,10 @@ def notes(state: State) -> list[str]:
             "Estimates and intervals are of the decisions where an arm was chosen. Arms are shown in different "
             "contexts, so these numbers do not compare them: difference(arm, other, where=...) does."
         )
-    if state.known.told and answers.means(state).kind == ASYMPTOTIC:
+    if state.known.told and answers.limits(state) is None:
         found.append(
-            f"Intervals are asymptotic, from {FEWEST} rewards of an arm on; a reward_range makes them hold from the "
-            "first."
+            f"Intervals are asymptotic, and an arm has none before {FEWEST} effective rewards: of revenue these are "
+            f"the purchases, and fewer if their sizes differ. For an interval {REMEDY}."
         )
     return found
 
@@ -132,8 +134,10 @@ def draw_arms(rows: list[dict[str, Any]], path: Path | None, title: str) -> Any:
     means.set_yticks(places, [shortened(row["arm"], 32) + " (retired)" * row["retired"] for row in rows])
     means.invert_yaxis()
     asymptotic = any(row["kind"] == ASYMPTOTIC for row in rows)
+    few = sum(row["lacking"] is not None for row in rows)
     what = "mean reward where it was chosen (compares no arms)\n" if contextual else "estimated mean reward; "
-    means.set_xlabel(f"{what}interval: {INTERVAL}{', asymptotic' * asymptotic}")
+    without = f"\n{counted(few, 'arm')} without interval: too few rewards" if few else ""
+    means.set_xlabel(f"{what}interval: {INTERVAL}{', asymptotic' * asymptotic}{without}")
     shares.set_xlim(0, 1)
     shares.set_xlabel(f"{left_out} arms with fewer pulls are not shown" if left_out else "")
     for axes in (means, shares):

@@ -81,6 +81,7 @@ def _difference(live: Any, pair: messages.Pair, where: dict[str, Any] | None) ->
         confidence=found.confidence,
         kind=found.kind,
         better=found.better,
+        lacking=found.lacking or None,
         text=str(found),
     )
 
@@ -102,6 +103,7 @@ def _best(live: Any, wanted: messages.Stopping) -> messages.Best:
         tolerance=found.tolerance,
         confidence=found.confidence,
         kind=found.kind,
+        lacking=found.lacking or None,
         text=str(found),
     )
 
