@@ -233,6 +233,8 @@ class Summary(Answer):
     policy: str
     version: int
     arms: list[ArmSummary]
+    warning: str = ""
+    """Why arms cannot be compared yet, if all rewards so far are equal, and what to do about it."""
 
 
 class Pair(Message):
@@ -259,6 +261,8 @@ class Difference(Answer):
     better: bool | None
     text: str
     """All of it in words."""
+    warning: str = ""
+    """That of the summary."""
 
     def __str__(self) -> str:
         return self.text
@@ -283,6 +287,8 @@ class Best(Answer):
     confidence: float
     kind: str
     text: str
+    warning: str = ""
+    """That of the summary; ``stop`` is never true with it."""
 
     def __str__(self) -> str:
         return self.text

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rightarm.evaluation.common import check_floor, declared, in_words, settings_of
+from rightarm.evaluation.common import check_floor, declared, in_words, settings_of, warning_of
 from rightarm.evaluation.evaluate import weighted
 from rightarm.evaluation.expected import running
 from rightarm.evaluation.targets import chooser_of
@@ -39,6 +39,8 @@ class Lift:
     """What rewards could be: as given, or as the log says, or 0 to 1."""
     floor: float | None
     """The propensity that no arm could fall below, as given or as the log says; None if neither does."""
+    warning: str = ""
+    """Why none of it is to be trusted, if all rewards of the log are equal."""
 
     @property
     def estimate(self) -> float:
@@ -50,7 +52,8 @@ class Lift:
         sure = f"{100 * self.confidence:g}%, at any time"
         known = in_words(self.reward_range, self.floor)
         ends = f"between {signed(self.low)} and {signed(self.high)} with {known} ({sure})"
-        return f"{number(self.logged)} per decision, {signed(self.estimate)} against {other}: {ends}"
+        said = f"{number(self.logged)} per decision, {signed(self.estimate)} against {other}: {ends}"
+        return f"{said}; warning: {self.warning}" if self.warning else said
 
 
 def lift(
@@ -83,7 +86,8 @@ def lift(
     >>> round(found.estimate, 4), round(found.low, 4), round(found.high, 4)
     (0.25, 0.2065, 0.2637)
     """
-    (low, high), floor = declared(settings_of(log), reward_range, floor)
+    settings = settings_of(log)
+    (low, high), floor = declared(settings, reward_range, floor)
     rows, span = read_rows(log, arms, (low, high), missing), high - low
     scaled, weights = (rows.rewards - low) / span, _weights(rows, against)
     side = (1 + check_confidence(confidence)) / 2
@@ -98,7 +102,9 @@ def lift(
     total = float(weights.sum())
     other = low + span * float(weights @ scaled) / total if total else float("nan")
     mean = float(rows.rewards.mean())
-    return Lift(against, weights.size, mean, other, span * least, span * most, confidence, (low, high), floor)
+    ends = span * least, span * most
+    warning = warning_of(rows, settings)
+    return Lift(against, weights.size, mean, other, *ends, confidence, (low, high), floor, warning)
 
 
 def _weights(rows: Rows, against: Any) -> F64:

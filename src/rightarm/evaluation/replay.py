@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rightarm.evaluation.common import as_html, as_text, check_floor, declared, in_words, settings_of
+from rightarm.evaluation.common import as_html, as_text, check_floor, declared, in_words, settings_of, warning_of
 from rightarm.evaluation.targets import Target, chooser_of, features_for, name_of
 from rightarm.formula import check_count
 from rightarm.inference.confidence import interval
@@ -45,6 +45,8 @@ class Replay:
     """The floor by which rows were kept, as given or as the log says; None if the log is even."""
     rewards: F64 = field(repr=False, compare=False)
     """The rewards, round by round."""
+    warning: str = ""
+    """Why none of it is to be trusted, if all rewards of the log are equal."""
 
     def _pairs(self) -> dict[str, str]:
         arm = max(self.pulls, key=self.pulls.__getitem__)
@@ -58,10 +60,10 @@ class Replay:
         }
 
     def __str__(self) -> str:
-        return as_text(self.policy, self._pairs())
+        return as_text(self.policy, self._pairs(), [self.warning] if self.warning else [])
 
     def _repr_html_(self) -> str:
-        return as_html(self.policy, self._pairs())
+        return as_html(self.policy, self._pairs(), [self.warning] if self.warning else [])
 
 
 def replay(
@@ -97,7 +99,8 @@ def replay(
     >>> result.pulls["b"] > 300, result.mean > 0.9
     (True, True)
     """
-    (low, high), own = declared(settings_of(log), reward_range, floor)
+    settings = settings_of(log)
+    (low, high), own = declared(settings, reward_range, floor)
     rows, span = read_rows(log, arms, (low, high), missing, features_for(policy)), high - low
     target = chooser_of(policy, rows, (low, high))
     random = np.random.default_rng(check_count("seed", seed, least=0))
@@ -135,6 +138,7 @@ def replay(
         reward_range=(low, high),
         floor=floor,
         rewards=rewards,
+        warning=warning_of(rows, settings),
     )
 
 

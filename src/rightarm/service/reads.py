@@ -49,7 +49,8 @@ async def summary(service: NamedDependency[Service], name: FromPath[str]) -> Res
 
 def _summary(live: Any) -> messages.Summary:
     arms = [messages.ArmSummary(**row) for row in live.bandit.table()]
-    return messages.Summary(policy=str(live.bandit.policy), version=live.version, arms=arms)
+    policy, warning = str(live.bandit.policy), live.bandit.warning
+    return messages.Summary(policy=policy, version=live.version, arms=arms, warning=warning)
 
 
 @get("/bandits/{name:str}/difference", opt=operation("read", messages.Difference, query=messages.Pair))
@@ -82,6 +83,7 @@ def _difference(live: Any, pair: messages.Pair, where: dict[str, Any] | None) ->
         kind=found.kind,
         better=found.better,
         text=str(found),
+        warning=found.warning,
     )
 
 
@@ -103,6 +105,7 @@ def _best(live: Any, wanted: messages.Stopping) -> messages.Best:
         confidence=found.confidence,
         kind=found.kind,
         text=str(found),
+        warning=found.warning,
     )
 
 
