@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -64,12 +64,12 @@ def test_contexts() -> None:
 
 def test_whatever_forgets_remembers_that_rewards_differed() -> None:
     """One 0 long ago is enough: then silence is told by somebody."""
-    for forgetting in ({"discount": 0.5}, {"window": 10}):
-        bandit = ra.Bandit(["a", "b"], seed=1, **forgetting)  # type: ignore[arg-type]
+    for forgetting in cast(list[dict[str, Any]], [{"discount": 0.5}, {"window": 10}]):
+        bandit = ra.Bandit(["a", "b"], seed=1, **forgetting)
         for reward in (0.0, *[1.0] * 200):
             bandit.tell(bandit.ask(), reward)
         assert bandit.warning == ""
-        bandit = ra.Bandit(["a", "b"], seed=1, **forgetting)  # type: ignore[arg-type]
+        bandit = ra.Bandit(["a", "b"], seed=1, **forgetting)
         for _ in range(200):
             bandit.tell(bandit.ask(), 1.0)
         assert bandit.warning.startswith("all 200 rewards are 1, so ")
