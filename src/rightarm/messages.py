@@ -235,6 +235,8 @@ class Summary(Answer):
     policy: str
     version: int
     arms: list[ArmSummary]
+    warning: str = ""
+    """Why arms cannot be compared yet, if all rewards so far are equal, and what to do about it."""
 
 
 class Pair(Message):
@@ -264,6 +266,8 @@ class Difference(Answer):
     """What has to come before anything can be told; None if nothing."""
     text: str
     """All of it in words."""
+    warning: str = ""
+    """That of the summary."""
 
     def __str__(self) -> str:
         return self.text
@@ -291,6 +295,8 @@ class Best(Answer):
     lacking: str | None
     """What has to come before arms can be compared; None if nothing."""
     text: str
+    warning: str = ""
+    """That of the summary; ``stop`` is never true with it."""
 
     def __str__(self) -> str:
         return self.text

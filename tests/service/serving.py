@@ -9,15 +9,19 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
+import uvicorn
 from litestar.testing import TestClient
 
 from rightarm.service.app import build
 from rightarm.service.journal import Journal
+from rightarm.service.protocol import Protocol
+from rightarm.service.server import listen
 from rightarm.service.service import Service
 from rightarm.store import Commits, open_store
 
@@ -50,6 +54,25 @@ def served(store: str, **options: Any) -> Iterator[Served]:
             assert client.put("/bandits/home", json=HOME).status_code == 201
         yield Served(client, service, log)
     service.journal.close()
+
+
+@contextlib.contextmanager
+def listening(store: str, clock: Callable[[], float]) -> Iterator[str]:
+    """The address of a service in this process whose clock the test moves."""
+    service = Service(Commits(open_store(store, clock=clock)), journal=Journal(io.StringIO()))
+    ready, place = threading.Event(), listen("127.0.0.1", 0)
+    config = uvicorn.Config(build(service, ready.set), http=Protocol, lifespan="on", log_config=None, access_log=False)
+    running = uvicorn.Server(config)
+    thread = threading.Thread(target=running.run, args=([place],))
+    thread.start()
+    try:
+        assert ready.wait(60)
+        yield f"http://127.0.0.1:{place.getsockname()[1]}"
+    finally:
+        running.should_exit = True
+        thread.join(60)
+        place.close()
+        service.journal.close()
 
 
 @contextlib.contextmanager

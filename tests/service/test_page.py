@@ -9,7 +9,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -99,41 +98,3 @@ def test_python(programs: str, capsys: pytest.CaptureFixture[str]) -> None:
     difference, names = capsys.readouterr().out.splitlines()
     assert difference.startswith("cannot tell yet")
     assert names == "['home', 'mails']"
-
-
-class Flask(ModuleType):
-    """As much of Flask as the page needs, which the tests do not install."""
-
-    def __init__(self) -> None:
-        super().__init__("flask")
-        self.request = SimpleNamespace(cookies={"visitor": "visitor 17"}, args={})
-        self.views: dict[str, Any] = {}
-        self.Flask = lambda name: SimpleNamespace(get=lambda path: lambda view: self.views.setdefault(path, view))
-
-
-def test_the_application_in_flask(programs: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    flask = Flask()
-    monkeypatch.setitem(sys.modules, "flask", flask)
-    exec(
-        compile(blocks("python")[1].replace(ADDRESS, programs), "docs/service.md", "exec"), {"__name__": "application"}
-    )
-    flask.request.cookies = {"visitor": "visitor of Flask"}
-    page = flask.views["/"]()
-    found = re.fullmatch(r'<a href="/read\?decision=(\d+)">The (\w+) headline</a>', page)
-    assert found
-    flask.request.args = {"decision": found[1]}
-    assert flask.views["/read"]() == "The whole story."
-    with pytest.raises(ValueError, match="409"):
-        ra.connect(programs)["home"].tell(int(found[1]), 0.0)
-
-
-def test_javascript(programs: str, folder: Path) -> None:
-    try:
-        version = subprocess.run(["node", "--version"], capture_output=True, text=True, check=True).stdout
-    except FileNotFoundError:
-        pytest.skip("there is no Node here")
-    if int(version[1:].split(".")[0]) < 18:
-        pytest.skip(f"Node {version.strip()} has no fetch")
-    (folder / "page.mjs").write_text(blocks("javascript")[0].replace(ADDRESS, programs))
-    done = subprocess.run(["node", "page.mjs"], cwd=folder, capture_output=True, text=True, check=True)
-    assert re.fullmatch(r"\w+ learned\n", done.stdout)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import warnings
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -231,19 +232,27 @@ class BanditVerbs:
         found: Best = read((yield get(self._path("best"), confidence=confidence, tolerance=tolerance)), Best)
         return found
 
-    def _table(self) -> Steps[list[dict[str, Any]]]:
+    def _summary(self) -> Steps[Summary]:
         found: Summary = read((yield get(self._path("summary"))), Summary)
-        return [msgspec.structs.asdict(row) for row in found.arms]
+        return found
 
     @verb
     def table(self) -> Steps[list[dict[str, Any]]]:
         """For every arm: pulls, estimate, mean with a 95% interval, share, probability now, pending."""
-        return (yield from self._table())
+        return [msgspec.structs.asdict(row) for row in (yield from self._summary()).arms]
+
+    @reading
+    def warning(self) -> Steps[str]:
+        """A sentence that says so, and what to do, if all rewards so far are equal; else nothing."""
+        return (yield from self._summary()).warning
 
     @verb
     def summary(self) -> Steps[polars.DataFrame]:
-        """`table` as a Polars frame."""
-        rows = [row | {"arm": str(row["arm"])} for row in (yield from self._table())]
+        """`table` as a Polars frame; if there is a `warning`, it is one of Python's too."""
+        found = yield from self._summary()
+        if found.warning:
+            warnings.warn(found.warning, stacklevel=2)
+        rows = [msgspec.structs.asdict(row) | {"arm": str(row.arm)} for row in found.arms]
         frame: polars.DataFrame = polars_for("summary()").DataFrame(rows, infer_schema_length=None)
         return frame
 

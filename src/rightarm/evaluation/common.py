@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from rightarm.formula import check_number
+from rightarm.inference.one_value import one_value
 from rightarm.logs.events import check_propensity
 from rightarm.logs.reader import is_log
 from rightarm.logs.rows import Rows
@@ -37,6 +38,13 @@ def declared(settings: Mapping[str, Any], reward_range: Ends | None, floor: floa
         own, holdout = (check_number(name, settings.get(name, 0.0)) for name in ("floor", "holdout"))
         floor = own * (1 - holdout) or None  # a holdout may take its share of every arm's
     return check_reward_range((0.0, 1.0) if limits is None else limits), floor
+
+
+def warning_of(rows: Rows, settings: Mapping[str, Any]) -> str:
+    """Say why no number is to be trusted, where all rewards of a log are equal; empty otherwise."""
+    value = float(rows.rewards[0]) if np.ptp(rows.rewards) == 0 else None
+    silent = np.setdiff1d(np.arange(rows.places.size + rows.left_out), rows.places)
+    return one_value(rows.rewards.size, value, rows.places.tolist(), silent.tolist(), settings.get("default"))
 
 
 def check_propensities(rows: Rows) -> None:

@@ -23,6 +23,7 @@ from rightarm.evaluation.common import (
     in_words,
     rows_in_words,
     settings_of,
+    warning_of,
 )
 from rightarm.evaluation.expected import Expected, expected_by
 from rightarm.evaluation.targets import Chooser, Target, chooser_of, features_for, name_of
@@ -157,7 +158,8 @@ def evaluate(
     >>> round(result.ips, 9), round(result.mean_weight, 9)
     (0.5, 1.0)
     """
-    (low, high), floor = declared(settings_of(log), reward_range, floor)
+    settings = settings_of(log)
+    (low, high), floor = declared(settings, reward_range, floor)
     rows, span = read_rows(log, arms, (low, high), missing, features_for(policy)), high - low
     check_propensities(rows)
     target, scaled = chooser_of(policy, rows, (low, high)), (rows.rewards - low) / span
@@ -170,7 +172,7 @@ def evaluate(
     side = (1 + check_confidence(confidence)) / 2
     ends = min(1.0, joint_lower_bound(bets[0], side)), max(0.0, 1 - joint_lower_bound(bets[1], side))
     total, name = float(weights.sum()), name_of(policy)
-    found = _complaints(rows, target, weights)
+    found = [text for text in (warning_of(rows, settings), *_complaints(rows, target, weights)) if text]
     if ends[0] > ends[1]:
         found.append("the interval is empty: the propensities cannot be those that chose the arms")
     for text in found:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rightarm.evaluation.common import check_floor, declared, in_words, rows_in_words, settings_of
+from rightarm.evaluation.common import check_floor, declared, in_words, rows_in_words, settings_of, warning_of
 from rightarm.evaluation.evaluate import weighted
 from rightarm.evaluation.expected import running
 from rightarm.evaluation.targets import chooser_of
@@ -43,6 +43,8 @@ class Lift:
     """The rows of the log without a reward, and those whose window of reward is open."""
     open_windows: int = 0
     """How many of these have an open window of reward."""
+    warning: str = ""
+    """Why none of it is to be trusted, if all rewards of the log are equal."""
 
     @property
     def estimate(self) -> float:
@@ -56,7 +58,8 @@ class Lift:
         ends = f"between {signed(self.low)} and {signed(self.high)} with {known} ({sure})"
         found = f"{number(self.logged)} per decision, {signed(self.estimate)} against {other}: {ends}"
         rows = rows_in_words(self.rows, self.left_out, self.open_windows)
-        return f"{found}; rows: {rows}" if self.left_out else found
+        found = f"{found}; rows: {rows}" if self.left_out else found
+        return f"{found}; warning: {self.warning}" if self.warning else found
 
 
 def lift(
@@ -89,7 +92,8 @@ def lift(
     >>> round(found.estimate, 4), round(found.low, 4), round(found.high, 4)
     (0.25, 0.2065, 0.2637)
     """
-    (low, high), floor = declared(settings_of(log), reward_range, floor)
+    settings = settings_of(log)
+    (low, high), floor = declared(settings, reward_range, floor)
     rows, span = read_rows(log, arms, (low, high), missing), high - low
     scaled, weights = (rows.rewards - low) / span, _weights(rows, against)
     side = (1 + check_confidence(confidence)) / 2
@@ -116,6 +120,7 @@ def lift(
         floor=floor,
         left_out=rows.left_out,
         open_windows=rows.open_windows,
+        warning=warning_of(rows, settings),
     )
 
 

@@ -8,7 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from rightarm.evaluation.common import as_html, as_text, check_floor, declared, in_words, rows_in_words, settings_of
+from rightarm.evaluation.common import (
+    as_html,
+    as_text,
+    check_floor,
+    declared,
+    in_words,
+    rows_in_words,
+    settings_of,
+    warning_of,
+)
 from rightarm.evaluation.targets import Target, chooser_of, features_for, name_of
 from rightarm.formula import check_count
 from rightarm.inference.confidence import interval
@@ -47,6 +56,8 @@ class Replay:
     """The rewards, round by round."""
     open_windows: int = 0
     """How many of the rows left out have an open window of reward."""
+    warning: str = ""
+    """Why none of it is to be trusted, if all rewards of the log are equal."""
 
     def _pairs(self) -> dict[str, str]:
         arm = max(self.pulls, key=self.pulls.__getitem__)
@@ -60,10 +71,10 @@ class Replay:
         }
 
     def __str__(self) -> str:
-        return as_text(self.policy, self._pairs())
+        return as_text(self.policy, self._pairs(), [self.warning] if self.warning else [])
 
     def _repr_html_(self) -> str:
-        return as_html(self.policy, self._pairs())
+        return as_html(self.policy, self._pairs(), [self.warning] if self.warning else [])
 
 
 def replay(
@@ -99,7 +110,8 @@ def replay(
     >>> result.pulls["b"] > 300, result.mean > 0.9
     (True, True)
     """
-    (low, high), own = declared(settings_of(log), reward_range, floor)
+    settings = settings_of(log)
+    (low, high), own = declared(settings, reward_range, floor)
     rows, span = read_rows(log, arms, (low, high), missing, features_for(policy)), high - low
     target = chooser_of(policy, rows, (low, high))
     random = np.random.default_rng(check_count("seed", seed, least=0))
@@ -138,6 +150,7 @@ def replay(
         floor=floor,
         rewards=rewards,
         open_windows=rows.open_windows,
+        warning=warning_of(rows, settings),
     )
 
 

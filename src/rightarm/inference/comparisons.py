@@ -37,15 +37,19 @@ class Difference:
     """The segment that it is about; empty if it is about all decisions."""
     decisions: int | None = None
     """How many decisions it rests on, where that is not the number of both arms' rewards."""
+    warning: str = ""
+    """Why none of it is to be trusted, if all rewards so far are equal; see `rightarm.inference.one_value`."""
 
     @property
     def better(self) -> bool | None:
         """Whether the first arm is the better one; None while that cannot be told."""
+        if self.warning:
+            return None
         return True if self.low > 0 else False if self.high < 0 else None
 
     def __str__(self) -> str:
-        if self.lacking:
-            return f"cannot tell yet: {self.lacking}"
+        if self.warning or self.lacking:
+            return f"cannot tell yet: {self.warning or self.lacking}"
         sure, where = _sure(self.confidence, self.kind), f" where {self.where}" if self.where else ""
         if self.better is None:
             known = f"{self.arm} − {self.other}{where} is between {number(self.low)} and {number(self.high)} ({sure})"
@@ -73,13 +77,17 @@ class Best:
     """``bounded`` or ``sub-Gaussian``, which hold for any number of rewards, or ``asymptotic``."""
     lacking: str = ""
     """Why some arms cannot be compared, if so."""
+    warning: str = ""
+    """Why none of it is to be trusted, if all rewards so far are equal; see `rightarm.inference.one_value`."""
 
     @property
     def stop(self) -> bool:
-        """Whether choosing the leader for good costs at most the tolerance, and every arm has what it needs."""
-        return not self.lacking and self.cost <= self.tolerance
+        """Whether choosing the leader for good costs at most the tolerance; never while a warning or evidence is open."""
+        return not self.warning and not self.lacking and self.cost <= self.tolerance
 
     def __str__(self) -> str:
+        if self.warning:
+            return f"cannot tell yet: {self.warning}"
         sure, costs = _sure(self.confidence, self.kind), f"costs at most {number(self.cost)} per decision"
         if self.arms == 1:
             return f"{self.leader} is the only arm"

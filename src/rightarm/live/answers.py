@@ -7,12 +7,14 @@ All of it is made from every reward that was ever learned, also where the policy
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from rightarm import inference
 from rightarm.inference import Best, Difference
+from rightarm.inference.one_value import one_value
 from rightarm.inference.sequences import Rewards, rewards_of
 from rightarm.live import segments
 from rightarm.live.fold import State
@@ -24,6 +26,19 @@ def limits(state: State) -> tuple[float, float] | None:
     """What rewards can be, if all that were learned are so: 0.1.0 let policies for [0, 1] learn others."""
     found = state.reward_range
     return found if found is None or state.within(*found) else None
+
+
+def warning(state: State) -> str:
+    """Say why no answer is to be trusted yet, where all rewards so far are equal; empty otherwise."""
+    value, ledger, settings = state.only_reward(), state.ledger, state.settings
+    if value is None:
+        return ""
+    pending: Sequence[int] = list(ledger.pending)
+    if settings.at_close:
+        pending = [number for number, one in ledger.pending.items() if one.so_far is None]
+    answered = [number for number, one in ledger.answered.items() if one.reward is not None]
+    closed = [number for number, one in ledger.answered.items() if one.reward is None]
+    return one_value(int(state.lifetime()[0].sum()), value, answered, [*pending, *closed], settings.default)
 
 
 def rewards(state: State) -> Rewards:
@@ -53,12 +68,14 @@ def difference(
     if both[0] == both[1]:
         raise ValueError(f"other must be another arm than {arm!r}, got {other!r}")
     if state.known.estimator.asks_context:
-        return segments.difference(state, log, arm, other, where, confidence, limits(state))
+        found = segments.difference(state, log, arm, other, where, confidence, limits(state))
+        return replace(found, warning=warning(state))
     if where is not None:
         raise TypeError(f"where must be left out: {state.known.policy!r} does not look at contexts, got {where!r:.80}")
     counts, centres, spreads = (column[both] for column in state.lifetime())
     options: dict[str, Any] = {"extremes": extremes(state, both), "names": (arm, other)}
-    return inference.difference(counts, centres, spreads, limits(state), confidence, **options)
+    found = inference.difference(counts, centres, spreads, limits(state), confidence, **options)
+    return replace(found, warning=warning(state))
 
 
 def harmful(state: State, budget: float) -> list[Hashable]:
@@ -90,4 +107,5 @@ def best(state: State, confidence: float, tolerance: float) -> Best:
         raise ValueError("every arm is retired; restore or add one")
     counts, centres, spreads = (column[active] for column in state.lifetime())
     options: dict[str, Any] = {"extremes": extremes(state, active), "names": [state.names[i] for i in active]}
-    return inference.best(counts, centres, spreads, limits(state), confidence, tolerance=tolerance, **options)
+    found = inference.best(counts, centres, spreads, limits(state), confidence, tolerance=tolerance, **options)
+    return replace(found, warning=warning(state))

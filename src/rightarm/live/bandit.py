@@ -7,6 +7,7 @@ import os
 import secrets
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -208,9 +209,11 @@ class Bandit(Generic[A]):
 
     @property
     def pending(self) -> list[Decision[A]]:
-        """The decisions that wait for a reward, the oldest first."""
+        """The decisions that wait for a reward, the oldest first; not those whose ``window_of_reward`` has closed."""
         with self._lock:
-            return [waiting.decision for waiting in self._ready().ledger.pending.values()]
+            state = self._ready()
+            closed = {waiting.decision.id for waiting in state.due(self._actions.now())}
+            return [one.decision for number, one in state.ledger.pending.items() if number not in closed]
 
     @property
     def version(self) -> int:
@@ -611,24 +614,43 @@ class Bandit(Generic[A]):
         contexts, mean and interval are those of the decisions where the arm was chosen, and do not compare arms.
         """
         with self._lock:
-            return summary.table(self._ready())
+            return summary.table(self._ready(), self._actions.now())
+
+    @property
+    def warning(self) -> str:
+        """A sentence that says so, and what to do, if all rewards so far are equal; else nothing.
+
+        Then arms cannot be compared, and often only clicks are told: `best`, `difference`, `print` and `summary` say
+        it too. That is the case from 20 rewards on; or from 5, where 20 decisions that are older than usual have none.
+
+        >>> import rightarm as ra
+        >>> bandit = ra.Bandit(["red", "blue"], seed=1)
+        >>> for decision in bandit.ask(500)[::10]:
+        ...     _ = bandit.tell(decision, 1.0)  # the clicks, and nothing else
+        >>> bandit.warning.partition(", ")[0]
+        'all 50 rewards are 1 and 450 decisions have none'
+        """
+        with self._lock:
+            return answers.warning(self._ready())
 
     def summary(self) -> polars.DataFrame:
-        """`table` as a Polars frame."""
+        """`table` as a Polars frame; if there is a `warning`, it is one of Python's too."""
+        if self.warning:
+            warnings.warn(self.warning, stacklevel=2)
         rows = [row | {"arm": str(row["arm"])} for row in self.table()]
         frame: polars.DataFrame = polars_for("summary()").DataFrame(rows, infer_schema_length=None)
         return frame
 
     def __str__(self) -> str:
         with self._lock:
-            return summary.as_text(self._ready())
+            return summary.as_text(self._ready(), self._actions.now())
 
     def __repr__(self) -> str:
         return f"<Bandit: {self.policy}, {len(self._state.names)} arms, {self._state.known.told:,} rewards>"
 
     def _repr_html_(self) -> str:
         with self._lock:
-            return summary.as_html(self._ready())
+            return summary.as_html(self._ready(), self._actions.now())
 
     def plot(self, path: str | os.PathLike[str] | None = None, *, title: str | None = None) -> Any:
         """Draw every arm's estimate with its interval, its share of the pulls and its probability now.
@@ -637,8 +659,9 @@ class Bandit(Generic[A]):
         given back and which a notebook shows.
         """
         with self._lock:
-            state = self._ready()
-            rows, heading = summary.table(state), summary.heading(state)
+            state, now = self._ready(), self._actions.now()
+            rows, heading = summary.table(state, now), summary.heading(state, now)
+            heading += f"; cannot tell yet: {answers.warning(state)}" if answers.warning(state) else ""
         return summary.draw_arms(rows, None if path is None else Path(path), heading if title is None else title)
 
     # Its whole state, as text and as files.

@@ -26,6 +26,8 @@ from rightarm.types import F64, I64
 
 HOLDOUT = "holdout"
 BELOW_1 = np.nextafter(1.0, 0.0).item()
+SAME = 1e-6  # relative: rewards that are so near to each other are equal, since sums are rounded
+ROUNDED = 1e-12  # relative to the range of rewards: what scaling them there and back may change
 
 
 class State:
@@ -82,6 +84,18 @@ class State:
         if self.scale is not None:
             means, spreads = np.where(counts > 0, self.scale.back(means), 0.0), spreads * self._factor**2
         return counts, means, spreads
+
+    def only_reward(self) -> float | None:
+        """Return what every reward that was ever learned is, if all are equal but for rounding; else None."""
+        counts, means, spreads = (column[self.lifetime()[0] > 0] for column in self.lifetime())
+        if not counts.size:
+            return None
+        scaling = 0.0 if self.scale is None else ROUNDED * max(abs(self.scale.low), abs(self.scale.high))
+        apart, spread = SAME * float(np.abs(means).max()), float((spreads / counts).max())
+        if np.ptp(means) > apart + scaling or spread > apart**2 + scaling**2:
+            return None
+        value = means.item(0)
+        return 0.0 if abs(value) <= scaling else float(f"{value:.9g}")
 
     def within(self, low: float, high: float) -> bool:
         """Whether the means of all arms are between two rewards."""

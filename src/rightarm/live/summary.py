@@ -23,8 +23,8 @@ MOST = 60  # arms; more could not be read
 INTERVAL = "95%, at any time"
 
 
-def table(state: State) -> list[dict[str, Any]]:
-    """A row for each arm; `Bandit.table` says what is in it."""
+def table(state: State, time: float) -> list[dict[str, Any]]:
+    """A row for each arm, as it is at a time; `Bandit.table` says what is in it."""
     known, now = state.known, dict[int, float]()
     contextual = known.estimator.asks_context  # then there is no probability without a context
     if any(state.active) and not contextual:
@@ -34,6 +34,7 @@ def table(state: State) -> list[dict[str, Any]]:
     pulls, estimates, total = shown[0].tolist(), state.unscaled(shown[1]).tolist(), shown[0].sum().item()
     rewards = answers.rewards(state)
     found, counts, means, lacks = rewards.intervals(0.95), rewards.counts, rewards.means, rewards.short_of()
+    pending = state.ledger.waiting - np.bincount([one.arm for one in state.due(time)], minlength=len(state.names))
     lows, highs = ([None if math.isnan(end) else end for end in ends.tolist()] for ends in (found.lows, found.highs))
     return [
         {
@@ -47,32 +48,34 @@ def table(state: State) -> list[dict[str, Any]]:
             "lacking": lacks[i] or None,
             "share": pulls[i] / total if total else 0.0,
             "probability": None if contextual and state.active[i] else now.get(i, 0.0),
-            "pending": state.ledger.waiting.item(i),
+            "pending": pending.item(i),
             "retired": not state.active[i],
         }
         for i, name in enumerate(state.names)
     ]
 
 
-def heading(state: State) -> str:
-    """The policy, and how many rewards it has learned and waits for."""
-    return f"{state.known.policy}, {state.known.told:,} rewards, {len(state.ledger.pending):,} pending"
+def heading(state: State, time: float) -> str:
+    """The policy, and how many rewards it has learned and waits for at a time."""
+    pending = len(state.ledger.pending) - len(state.due(time))
+    return f"{state.known.policy}, {state.known.told:,} rewards, {pending:,} pending"
 
 
 TITLES = ["arm", "pulls", "estimate", INTERVAL, "share", "probability", ""]
 
 
-def as_text(state: State) -> str:
+def as_text(state: State, time: float) -> str:
     """The table for the eye."""
-    return "\n".join([wrapped(heading(state)), text.table(TITLES, lines(state)), *map(wrapped, notes(state))])
+    below = map(wrapped, notes(state, time))
+    return "\n".join([wrapped(heading(state, time)), text.table(TITLES, lines(state, time)), *below])
 
 
-def as_html(state: State) -> str:
+def as_html(state: State, time: float) -> str:
     """The table for a notebook."""
-    return html_table(TITLES, lines(state), title=heading(state), notes=notes(state))
+    return html_table(TITLES, lines(state, time), title=heading(state, time), notes=notes(state, time))
 
 
-def lines(state: State) -> list[list[str]]:
+def lines(state: State, time: float) -> list[list[str]]:
     """The table's lines for the eye."""
     return [
         [
@@ -84,13 +87,20 @@ def lines(state: State) -> list[list[str]]:
             number(row["probability"]),
             "retired" if row["retired"] else "",
         ]
-        for row in table(state)
+        for row in table(state, time)
     ]
 
 
-def notes(state: State) -> list[str]:
-    """What one should know of the intervals."""
-    found = []
+def notes(state: State, time: float) -> list[str]:
+    """What one should know of the numbers."""
+    found, warning, due = list[str](), answers.warning(state), len(state.due(time))
+    if warning:
+        found.append(f"Cannot tell yet which arm is better: {warning}.")
+    if due:
+        found.append(
+            f"Not learned yet: {text.counted(due, 'decision')} whose window has closed; the next ask, tell or "
+            "close_windows() does that."
+        )
     if state.known.estimator.asks_context:
         found.append(
             "Estimates and intervals are of the decisions where an arm was chosen. Arms are shown in different "

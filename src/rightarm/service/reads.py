@@ -49,7 +49,8 @@ async def summary(service: NamedDependency[Service], name: FromPath[str]) -> Res
 
 def _summary(live: Any) -> messages.Summary:
     arms = [messages.ArmSummary(**row) for row in live.bandit.table()]
-    return messages.Summary(policy=str(live.bandit.policy), version=live.version, arms=arms)
+    policy, warning = str(live.bandit.policy), live.bandit.warning
+    return messages.Summary(policy=policy, version=live.version, arms=arms, warning=warning)
 
 
 @get("/bandits/{name:str}/difference", opt=operation("read", messages.Difference, query=messages.Pair))
@@ -83,6 +84,7 @@ def _difference(live: Any, pair: messages.Pair, where: dict[str, Any] | None) ->
         better=found.better,
         lacking=found.lacking or None,
         text=str(found),
+        warning=found.warning,
     )
 
 
@@ -105,6 +107,7 @@ def _best(live: Any, wanted: messages.Stopping) -> messages.Best:
         kind=found.kind,
         lacking=found.lacking or None,
         text=str(found),
+        warning=found.warning,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from rightarm import inference
-from rightarm.evaluation.common import declared, settings_of
+from rightarm.evaluation.common import declared, settings_of, warning_of
 from rightarm.evaluation.lift import UNIFORM, Lift, lift
 from rightarm.evaluation.sample_ratio import SampleRatio, plain, sample_ratio
 from rightarm.files import write_whole
@@ -185,6 +185,7 @@ class _Page:
         self.statistics = self._statistics()
         self.means: Means = inference.means(*self.statistics, reward_range, confidence)
         self.check: SampleRatio = sample_ratio(log.columns)
+        self.warning = warning_of(rows, log.settings)
 
     def _named(self, control: Hashable) -> Any:
         """The control among the arms; by its text, since a command line knows no other."""
@@ -206,7 +207,8 @@ class _Page:
         low, high = self.range
         sure, wrong = f"{100 * self.confidence:g}%", f"{100 - 100 * self.confidence:g}%"
         best = None if self.log.contextual else self._best()
-        gaps = [self._difference(i) for i in range(len(self.names))]
+        found = [self._difference(i) for i in range(len(self.names))]
+        gaps = [None if gap is None else replace(gap, warning=self.warning) for gap in found]
         reading = READING + READING_CONTEXTS * self.log.contextual
         return render(
             "log.html",
@@ -215,6 +217,7 @@ class _Page:
             decided=best is not None and best.stop,
             lifts=[self._lift_row(UNIFORM), self._lift_row(self.control)],
             check=self.check,
+            warning=self.warning,
             against=(OVER_CONTEXTS if self.log.contextual else OF_MEANS).format(arm=f"{self.role}, {self.control}"),
             facts={name: fact for name, fact in self._facts().items() if fact},
             shares=_share_chart([str(name) for name in self.names], self.arms, self.log.asked),
@@ -241,7 +244,8 @@ class _Page:
         own = [i for i, name in enumerate(self.names) if among is None or name in among]
         counts, means, spreads = (column[own] for column in self.statistics)
         names = [str(self.names[i]) for i in own]
-        return inference.best(counts, means, spreads, self.range, self.confidence, names=names)
+        found = inference.best(counts, means, spreads, self.range, self.confidence, names=names)
+        return replace(found, warning=self.warning)
 
     def _difference(self, arm: int) -> Difference | None:
         pair = [arm, self.names.index(self.control)]
