@@ -19,6 +19,10 @@ def serve(
     module: Annotated[
         list[str] | None, typer.Option(help="A module with policies of your own, `module:Name(C=1)`; may come again.")
     ] = None,
+    host_name: Annotated[
+        list[str] | None,
+        typer.Option(help="A name by which requests may call it where nobody needs a token; may come again."),
+    ] = None,
     rate: Annotated[
         float | None, typer.Option(help="Requests a second of each token that has no rate of its own.")
     ] = None,
@@ -43,7 +47,7 @@ def serve(
         raise OSError(error.detail) from None
     try:
         opened.hold()
-        service = Service(Commits(opened), module or [], rate)
+        service = Service(Commits(opened), module or [], rate, host_names=host_name or [])
         run(service, host, port, lambda address: typer.echo(f"rightarm answers at {address}"))
     finally:
         opened.close()

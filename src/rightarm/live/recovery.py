@@ -20,7 +20,7 @@ Log = Journal | str | os.PathLike[str]
 
 @contextlib.contextmanager
 def opened(log: Log) -> Iterator[Journal]:
-    """The writer of a log. If it is opened here, and what follows fails, nothing of it stays: no lock, no empty file."""
+    """The writer of a log. If it is opened here and what follows fails, nothing of it stays: no lock, no empty file."""
     if not isinstance(log, str | os.PathLike):
         yield log
         return

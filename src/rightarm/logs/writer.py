@@ -321,7 +321,7 @@ class LogWriter:
         self.close()
 
     def _remove_if_empty(self) -> None:
-        """Remove the file if it was made here and is empty: while this writer has the lock, nobody else writes to it."""
+        """Remove the file if it was made here and is empty; to be called with the lock, so that nobody writes to it."""
         if self._is_new and self._held.files and os.fstat(self._held.files[0]).st_size == 0:
             self.path.unlink()
 
