@@ -203,7 +203,7 @@ def test_what_disagrees_with_a_folder_leaves_it_as_it_was(tmp_path: Path) -> Non
         {"policy": ra.UCB(C=1.0), "change_policy": True, "rotate": "sometimes"},
     ):
         with pytest.raises((TypeError, ValueError)):
-            ra.Bandit.open(tmp_path / "home.bandit", **options)  # type: ignore[arg-type]
+            ra.Bandit.open(tmp_path / "home.bandit", **options)
         assert contents(tmp_path) == before
     opened(tmp_path).close()
 

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from rightarm.cli.options import refusals
 from rightarm.extras import needed_for
 
 app = typer.Typer()
@@ -37,14 +38,12 @@ def serve(
     with needed_for("rightarm serve", "service"):
         from rightarm.service.server import serve as run
         from rightarm.service.service import Service
-        from rightarm.store import Commits, Unavailable, open_store
+        from rightarm.store import Commits, open_store
 
     if rate is not None and rate <= 0:
         raise ValueError(f"rate must be positive, in requests a second, got {rate}")
-    try:
+    with refusals():
         opened = open_store(store)
-    except Unavailable as error:
-        raise OSError(error.detail) from None
     try:
         opened.hold()
         service = Service(Commits(opened), module or [], rate, host_names=host_name or [])
