@@ -33,16 +33,19 @@ class Held:
         except ImportError as error:
             text = f"a {what} is guarded by flock, which this system does not have"
             raise OSError(errno.ENOSYS, text, str(shown)) from error
-        file = self.open(path)
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            self.close()
-            if error.errno not in (errno.EAGAIN, errno.EACCES):  # this disk has no locks
-                raise OSError(error.errno, error.strerror, str(shown)) from None
-            text = f"another writer has this {what} open, in this process or another; close that first"
-            raise BlockingIOError(error.errno, text, str(shown)) from None
-        return file
+        while True:
+            file = self.open(path)
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                self.close()
+                if error.errno not in (errno.EAGAIN, errno.EACCES):  # this disk has no locks
+                    raise OSError(error.errno, error.strerror, str(shown)) from None
+                text = f"another writer has this {what} open, in this process or another; close that first"
+                raise BlockingIOError(error.errno, text, str(shown)) from None
+            if _is_at(file, path):
+                return file
+            self.close_one(file)  # somebody removed it before we had the lock: what we would write goes nowhere
 
     def open(self, path: Path) -> int:
         """Open one file more for appending."""
@@ -58,6 +61,14 @@ class Held:
     def close(self) -> None:
         """Close all files, and so let the next writer in."""
         _close_all(self.files)
+
+
+def _is_at(file: int, path: Path) -> bool:
+    """Whether an open file is the one of that path."""
+    try:
+        return os.path.samestat(os.fstat(file), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def _close_all(files: list[int]) -> None:

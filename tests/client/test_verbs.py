@@ -19,6 +19,8 @@ import rightarm as ra
 from rightarm.client import ServiceError
 from rightarm.client.steps import FIRST_PAUSE, LONGEST_PAUSE, Lost, Reply, Request, patiently
 from rightarm.live.ledger import Decision
+from rightarm.messages import Ask, Definition, Tell
+from rightarm.store import open_store, verbs
 
 URL = "http://service.test/prefix"
 CHOICE = {"decision": 7, "arm": "red", "propensity": 0.5, "exact": True, "error": 0.0, "round": 3, "version": 9}
@@ -26,6 +28,13 @@ BANDIT = {
     **{"name": "home", "status": "running", "arms": ["red", 2], "retired": ["old"], "policy": "UCB(C=0.5)"},
     **{"settings": {}, "version": 12, "decisions": 5, "rewards": 4, "created": 1.0},
 }
+
+
+class Clock:
+    now = 1e9
+
+    def __call__(self) -> float:
+        return self.now
 
 
 class Recorder:
@@ -109,6 +118,31 @@ def test_tell_has_the_forms_of_a_bandit() -> None:
     assert corrected == {"reward": 0.0, "decision": 7, "correct": True}
     recorder.answers["tell"] = {"outcome": "duplicate"}
     assert (home.tell(7, 1.0), home.correct(7, 1.0)) == (False, False)
+
+
+def test_tell_answers_as_a_bandit_does(sqlite_url: str) -> None:
+    """Whatever becomes of a reward: noted, learned, told before, too late."""
+    clock = Clock()
+    store = open_store(sqlite_url, clock=clock)
+    for late in ("keep", "correct"):
+        options: dict[str, Any] = {"window_of_reward": 60.0, "learn": "at close", "late": late, "seed": 1}
+        bandit = ra.Bandit(["a", "b"], ra.UCB(C=0.5), clock=clock, **options)
+        store.do(store.create(late, Definition(arms=["a", "b"], **options), ra.UCB(C=0.5), "me"))
+        decision = bandit.ask()
+        store.do(late, lambda live: verbs.ask(live, Ask()))
+        outcomes, answers = list[str](), list[bool]()
+        for seconds, reward in ((0, 1.0), (0, 1.0), (0, 0.5), (61, 0.25), (0, 0.25), (0, 0.75)):
+            clock.now += seconds
+            tell = Tell(decision=decision.id, reward=reward)
+            [told] = store.do(late, lambda live, tell=tell: verbs.tell(live, [tell]))  # type: ignore[misc]
+            home = Recorder(tell={"outcome": told.outcome}).service()["home"]
+            answers.append(bandit.tell(decision, reward))
+            assert home.tell(decision, reward) is answers[-1], told.outcome
+            outcomes.append(told.outcome)
+        assert ("late" in outcomes, "corrected" in outcomes) == (late == "keep", late == "correct")
+        assert True in answers
+        assert False in answers
+    store.close()
 
 
 def test_a_batch_is_one_request() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
 import os
 import shutil
@@ -142,6 +144,88 @@ def test_a_folder_that_is_open_cannot_be_opened_again(tmp_path: Path) -> None:
     opened(tmp_path).close()
 
 
+WRONG: dict[str, dict[str, Any]] = {
+    "no arms": {"arms": None},
+    "arms that are the same": {"arms": ["a", "a"]},
+    "arms that a log cannot keep": {"arms": [("a", 1), ("b", 2)]},
+    "no policy": {"policy": "UCB"},
+    "a setting": {"floor": 7.0},
+    "an unknown setting": {"flour": 7.0},
+    "a prior": {"prior": {"z": (0.5, 1)}},
+    "rotation": {"rotate": "sometimes"},
+    "a clock": {"clock": lambda: float("nan")},
+}
+
+
+def contents(folder: Path) -> dict[str, bytes | None]:
+    return {str(path): path.read_bytes() if path.is_file() else None for path in sorted(folder.rglob("*"))}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_cannot_be_made_leaves_nothing_behind(name: str, tmp_path: Path) -> None:
+    options: dict[str, Any] = {"arms": ["a", "b"], "policy": BGE} | WRONG[name]
+    with pytest.raises((TypeError, ValueError)):
+        ra.Bandit.open(tmp_path / "new" / "home.bandit", **options)
+    assert contents(tmp_path) == {}
+    (tmp_path / "home.bandit").mkdir()
+    (tmp_path / "home.bandit" / "note.txt").write_text("mine")
+    before = contents(tmp_path)
+    with pytest.raises((TypeError, ValueError)):
+        ra.Bandit.open(tmp_path / "home.bandit", **options)
+    assert contents(tmp_path) == before
+    ra.Bandit.open(tmp_path / "home.bandit", ["a", "b"], BGE).close()  # there is no lock
+
+
+def test_a_disk_that_is_full_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(file: int, data: Any) -> int:
+        if len(data) > 10:
+            return write(file, bytes(data[:10]))
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    write = os.write
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(OSError, match="No space left"):
+        opened(tmp_path / "new")
+    with pytest.raises(OSError, match="No space left"):
+        ra.Bandit(["a", "b"], BGE, log=tmp_path / "log.jsonl")
+    assert contents(tmp_path) == {}
+
+
+def test_what_disagrees_with_a_folder_leaves_it_as_it_was(tmp_path: Path) -> None:
+    with opened(tmp_path) as bandit:
+        live(bandit, 20, 1)
+    before = contents(tmp_path)
+    for options in (
+        {"arms": ["a"]},
+        {"floor": 0.1},
+        {"policy": ra.UCB(C=1.0)},
+        {"policy": ra.UCB(C=1.0), "change_policy": True, "arms": [("a", 1)], "change_arms": True},
+        {"policy": ra.UCB(C=1.0), "change_policy": True, "rotate": "sometimes"},
+    ):
+        with pytest.raises((TypeError, ValueError)):
+            ra.Bandit.open(tmp_path / "home.bandit", **options)
+        assert contents(tmp_path) == before
+    opened(tmp_path).close()
+
+
+def test_a_log_that_was_removed_before_it_was_locked_is_not_written_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As another process does that opens the same folder, fails, and removes what it made."""
+    path, lock = tmp_path / "log.jsonl", fcntl.flock
+
+    def late(file: int, how: int) -> None:
+        monkeypatch.setattr(fcntl, "flock", lock)
+        path.unlink()
+        lock(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    with ra.Bandit(["a", "b"], BGE, log=path) as bandit:
+        bandit.ask()
+    with ra.Bandit.from_log(path) as again:
+        assert len(again.pending) == 1
+
+
 def test_one_file(tmp_path: Path) -> None:
     bandit = ra.Bandit(["a", "b"], BGE, seed=1)
     live(bandit, 30, 1)
@@ -172,3 +256,64 @@ def test_a_fork_is_noticed(tmp_path: Path) -> None:
     ).stdout.splitlines()
     assert "of which this one is a fork: both would make the same decisions" in done[0]
     assert done[1] == "the parent goes on"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_fork_is_noticed_also_if_another_thread_was_in_the_middle_of_an_action(tmp_path: Path) -> None:
+    """The lock that the thread had is never let go in the child: nobody may wait for it there."""
+    script = """
+        import os, signal, sys, threading, rightarm as ra
+        inside, leave = threading.Event(), threading.Event()
+        def clock():
+            inside.set()
+            leave.wait()
+            return 1e9
+        leave.set()
+        bandit = ra.Bandit.open(sys.argv[1], ["a", "b"], clock=clock)
+        decision = bandit.ask()
+        leave.clear()
+        inside.clear()
+        thread = threading.Thread(target=bandit.ask)
+        thread.start()
+        inside.wait()
+        child = os.fork()
+        if child == 0:
+            signal.alarm(60)  # if it hangs after all
+            calls = [bandit.ask, lambda: bandit.tell(decision, 1.0), bandit.to_json, bandit.__str__, bandit.log.flush]
+            for call in calls:
+                try:
+                    call()
+                except (RuntimeError, ValueError) as error:
+                    print(error, flush=True)
+            bandit.close()  # as a with statement does, when the child is done
+            os._exit(7)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        leave.set()
+        thread.join()
+        bandit.close()
+        with ra.Bandit.open(sys.argv[1]) as again:
+            print(len(again.pending))
+    """
+    command = [sys.executable, "-W", "ignore", "-c", textwrap.dedent(script), str(tmp_path / "home")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert len(done) == 7
+    assert all("of which this one is a fork" in line for line in done[:4])
+    assert "open it after forking" in done[4]
+    assert done[5:] == ["7", "2"]
+
+
+def test_a_system_without_forks_has_bandits(tmp_path: Path) -> None:
+    """Windows say, which has neither forks nor flock."""
+    script = """
+        import os, sys
+        for name in ("fork", "register_at_fork"):
+            delattr(os, name)
+        sys.modules["fcntl"] = None
+        import rightarm as ra
+        bandit = ra.Bandit(["a", "b"], ra.UCB(C=0.5), seed=1)
+        print(bandit.tell(bandit.ask(), 1.0), len(ra.Bandit.from_json(bandit.to_json()).arms))
+    """
+    environment = os.environ | {"RIGHTARM_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-c", textwrap.dedent(script)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert (done.returncode, done.stdout) == (0, "True 2\n"), done.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -332,6 +333,23 @@ def test_a_live_score_that_is_not_a_number_is_an_error() -> None:
     policy = ra.policy(eval("lambda mean, *, C: C * np.sqrt(mean)", {"np": np}))(2.0)
     with np.errstate(invalid="ignore"), pytest.raises(ValueError, match=r"C=2\.0.*not a number"):
         policy.choose(9, [4, 4], [-1.0, -1.0], RANDOM)
+
+
+@pytest.mark.parametrize(
+    ("policy", "words"),
+    [
+        (ra.EpsilonGreedy(ra.decreasing(d=1e-200)), "float division by zero"),
+        (ra.EpsilonGreedy(ra.decreasing(d=1e200)), "Numerical result out of range"),
+        (ra.Maillard(sigma=1e200), "Numerical result out of range"),
+    ],
+)
+def test_a_formula_that_has_no_value_is_an_error_that_names_it(policy: ra.Policy, words: str) -> None:
+    for use in (
+        lambda: ra.Bandit(["a", "b"], policy),
+        lambda: ra.simulate(policy, ra.Bernoulli([0.5, 0.4]), horizon=10, replications=2, seed=1),
+    ):
+        with pytest.raises(ValueError, match=re.escape(f"{policy!r} has no value in round") + f".*{words}"):
+            use()
 
 
 @pytest.mark.parametrize("mean", [0.0, 1e-300, 1e-12, 0.3, 1 - 1e-12, 1 - 2.0**-53, 1.0])

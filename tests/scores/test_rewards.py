@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 import warnings
 from typing import Any
 
@@ -20,6 +22,7 @@ FOR_UNIT = {
     "BetaThompson",
     "EXP3",
     "EXP3PlusPlus",
+    "EXP3PlusPlus2017",
     "KLMS",
     "KLUCB",
     "MOSS",
@@ -34,6 +37,16 @@ def test_policies_without_a_scale_of_their_own_are_for_rewards_between_0_and_1()
     families = {name: getattr(ra, name) for name in ra.__all__ if isinstance(getattr(ra, name), PolicyFamily)}
     assert {name for name, family in families.items() if family.rewards == (0.0, 1.0)} == FOR_UNIT
     assert {family.rewards for name, family in families.items() if name not in FOR_UNIT} == {None}
+    said = re.compile(r"(?m)^For rewards in \[0, 1\]|^.* bound for rewards in \[0, 1\]")
+    assert {name for name, family in families.items() if said.search(inspect.getdoc(family.function) or "")} <= FOR_UNIT
+
+
+def test_exp3plusplus2017_refuses_rewards_that_it_is_not_for() -> None:
+    bandit = ra.Bandit(["a", "b"], ra.EXP3PlusPlus2017(), seed=1)
+    for reward in (-0.01, 1.01, 7.0):
+        with pytest.raises(ValueError, match=f"reward must be .*, got {reward}"):
+            bandit.tell(bandit.ask(), reward)
+    assert bandit.tell(bandit.ask(), 1.0)
 
 
 def own(mean):  # type: ignore[no-untyped-def]

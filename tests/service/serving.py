@@ -49,7 +49,7 @@ def served(store: str, **options: Any) -> Iterator[Served]:
     """A service on a store, with a bandit ``home``, if nobody needs a token."""
     log = io.StringIO()
     service = Service(Commits(open_store(store)), journal=Journal(log), **options)
-    with TestClient(build(service), raise_server_exceptions=False) as client:
+    with TestClient(build(service), base_url="http://127.0.0.1:8080", raise_server_exceptions=False) as client:
         if not service.access.needed:
             assert client.put("/bandits/home", json=HOME).status_code == 201
         yield Served(client, service, log)

@@ -12,7 +12,7 @@ from serving import HOME, served
 
 from rightarm.messages import Definition
 from rightarm.policies import UCB
-from rightarm.service.access import FRESH, Access, is_loopback
+from rightarm.service.access import FRESH, Access, check_host_name, is_loopback
 from rightarm.service.problems import Refusal
 from rightarm.service.service import THREADS
 from rightarm.store import open_store
@@ -105,6 +105,94 @@ def test_tokens_are_found_however_long_reads_take(sqlite_url: str) -> None:
     assert (answer.status_code, waited) == (200, True)
 
 
+HOSTS = [
+    (["localhost"], 200),
+    (["LOCALHOST:1"], 200),
+    (["localhost.:8080"], 200),
+    (["127.0.0.1:8080"], 200),
+    (["127.9.9.9"], 200),
+    (["[::1]:8080"], 200),
+    (["shop.example"], 200),
+    (["Shop.Example.:443"], 200),
+    (["evil.example"], 421),
+    (["evil.example:8080"], 421),
+    (["localhost.evil.example"], 421),
+    (["a.shop.example"], 421),
+    (["shop.example.evil"], 421),
+    (["evil.example#localhost"], 421),
+    (["localhost@evil.example"], 421),
+    (["evil.example@localhost"], 421),
+    (["evil.example:localhost"], 421),
+    (["127.0.0.1.evil.example"], 421),
+    (["0.0.0.0:8080"], 421),
+    (["10.0.0.7"], 421),
+    (["[::]"], 421),
+    (["[::1"], 421),
+    (["localhost\xff"], 421),
+    ([""], 421),
+    ([], 400),
+    (["localhost", "localhost"], 400),
+    (["localhost", "evil.example"], 400),
+]
+ORIGINS = [
+    ("http://localhost:3000", 200),
+    ("http://[::1]:3000", 200),
+    ("https://shop.example", 200),
+    ("http://evil.example", 403),
+    ("http://localhost.evil.example", 403),
+    ("http://[::1", 403),
+    ("null", 403),
+    ("", 403),
+]
+
+
+def status_of(access: Access, *headers: tuple[str, str]) -> int:
+    try:
+        access.check_host([(name.encode(), value.encode("latin-1")) for name, value in headers])
+    except Refusal as error:
+        return error.status
+    return 200
+
+
+def test_where_nobody_needs_a_token_requests_name_this_machine(sqlite_url: str) -> None:
+    store, threads = open_store(sqlite_url), ThreadPoolExecutor(1)
+    access = Access(store.tokens, None, threads, host_names=["SHOP.example."])
+    for hosts, status in HOSTS:
+        assert status_of(access, *(("host", host) for host in hosts)) == status, hosts
+    for origin, status in ORIGINS:
+        assert status_of(access, ("host", "localhost"), ("origin", origin)) == status, origin
+    store.tokens.add("the shop", "ask")
+    access.look_again()
+    for hosts, _ in HOSTS:
+        assert status_of(access, *(("host", host) for host in hosts), ("origin", "http://evil.example")) == 200
+    threads.shutdown()
+    store.close()
+
+
+@pytest.mark.parametrize(
+    "name", ["http://shop.example", "shop.example:80", "shop.example/path", "*", "", "a..b", "ä.de"]
+)
+def test_names_of_hosts_are_names(name: str) -> None:
+    with pytest.raises(ValueError, match="host_name must be a name such as"):
+        check_host_name(name)
+
+
+PATHS = ["/health", "/ready", "/openapi.json", "/metrics", "/bandits", "/bandits/home/events", "/nonsense"]
+
+
+def test_a_page_whose_name_leads_here_reads_nothing(sqlite_url: str) -> None:
+    """DNS rebinding: to the browser, evil.example is the origin of the page and the host of the request."""
+    with served(sqlite_url) as app:
+        for path in PATHS:
+            answer = app.get(path, headers={"host": "evil.example:8080"})
+            assert (answer.status_code, answer.headers["content-type"]) == (421, "application/problem+json"), path
+            assert "got 'evil.example:8080'; `rightarm serve --host-name` allows other names" in answer.json()["detail"]
+        for path in ("/bandits/home/ask", "/bandits/home/probabilities"):
+            assert app.post(path, headers={"host": "evil.example:8080"}).status_code == 421
+        assert app.get("/bandits/home").json()["decisions"] == 0
+        assert "421" in app.get("/openapi.json").json()["paths"]["/bandits"]["get"]["responses"]
+
+
 @pytest.mark.parametrize(
     ("origin", "status"), [("http://evil.example", 403), ("null", 403), ("http://localhost:3000", 200)]
 )
@@ -112,3 +200,11 @@ def test_pages_of_other_hosts_need_a_token(sqlite_url: str, origin: str, status:
     with served(sqlite_url) as app:
         headers = {"origin": origin, "content-type": "text/plain"}
         assert app.post("/bandits/home/ask", headers=headers).status_code == status
+
+
+def test_other_names_are_those_that_it_was_started_with(sqlite_url: str) -> None:
+    with served(sqlite_url, host_names=["shop.example"]) as app:
+        for host, status in (("shop.example", 200), ("evil.example", 421)):
+            assert app.post("/bandits/home/ask", headers={"host": host}).status_code == status
+        headers = {"host": "shop.example", "origin": "https://shop.example"}
+        assert app.post("/bandits/home/ask", headers=headers).status_code == 200

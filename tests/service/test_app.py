@@ -106,6 +106,9 @@ def test_arms_that_come_later_must_fit_into_memory_too(app: Served) -> None:
         ({"policy": "__import__('os')"}, "policy"),
         ({"policy": "UCB(C=-1)"}, "policy"),
         ({"policy": "UCB(C=1).family"}, "policy"),
+        ({"policy": "EpsilonGreedy(decreasing(d=1e-200))"}, "policy"),
+        ({"policy": "EpsilonGreedy(decreasing(d=1e200))"}, "policy"),
+        ({"policy": "Maillard(sigma=1e200)"}, "policy"),
         ({"estimator": "Linear(100000)"}, "estimator"),
         ({"estimator": "UCB(C=1)"}, "estimator"),
         ({"policy": "UCB(C=1, estimator=Catoni(C=2))", "estimator": "Mean(window=9)"}, "estimator"),
@@ -120,6 +123,14 @@ def test_what_a_bandit_cannot_be_made_of_is_said(app: Served, text: dict[str, An
     assert (answer.status_code, answer.json()["field"]) == (422, field), answer.text
     assert answer.headers["content-type"] == "application/problem+json"
     assert app.get("/bandits/other").status_code == 404
+
+
+def test_a_policy_that_has_no_value_is_refused_before_it_decides(app: Served) -> None:
+    text = "EpsilonGreedy(decreasing(d=1e-200))"
+    answer = app.client.patch("/bandits/home", json={"policy": text})
+    assert (answer.status_code, answer.json()["field"]) == (422, "policy"), answer.text
+    assert "EpsilonGreedy(epsilon=decreasing(d=1e-200, c=5.0)) has no value in round" in answer.json()["detail"]
+    assert app.get("/bandits/home").json()["policy"] == "UCB(C=0.5)"
 
 
 def test_decisions_history_and_ratio_can_be_read(app: Served) -> None:

@@ -187,8 +187,9 @@ def test_a_full_disk_is_a_503_and_the_service_goes_on_when_there_is_room(tmp_pat
                 load.wait(30)
                 full.touch()
                 load.wait_for_failures("503", 20)
-                assert service.get("/health")[0] == 200
+                assert (service.get("/health")[0], service.get("/ready")[0]) == (200, 503)
                 full.unlink()
+                assert service.get("/ready")[0] == 200
             load.wait(50)
         load.check(service)
         assert load.failed.keys() == {"503"}
@@ -223,7 +224,7 @@ def test_a_lost_database_is_a_503_and_the_service_goes_on_when_it_is_back(
                 load.wait(50)
                 end()
                 load.wait_for_failures("503", 20)
-                assert service.get("/health")[0] == 200
+                assert (service.get("/health")[0], service.get("/ready")[0]) == (200, 503)
                 postgres.start()
                 load.wait(50)
         load.check(service)

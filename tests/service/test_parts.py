@@ -160,6 +160,9 @@ class Slow:
         self.metrics, self.log = Metrics(), io.StringIO()
         self.journal, self.access = Journal(self.log), self
 
+    def check_host(self, headers: Any) -> None:
+        pass
+
     async def caller(self, headers: Any) -> Any:
         from rightarm.service.access import LOCAL
 

@@ -36,7 +36,7 @@ def response_on(raw: object) -> bytes:
 
 
 def test_who_sends_slowly_stops_nobody(running: Running) -> None:
-    head = b"POST /bandits/home/ask HTTP/1.1\r\nhost: x\r\ncontent-length: 1000\r\n\r\n{"
+    head = b"POST /bandits/home/ask HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000\r\n\r\n{"
     slow = [connection(running[1]) for _ in range(40)]
     for one in slow[:20]:
         one.sendall(head)  # a body that does not come
@@ -50,7 +50,7 @@ def test_who_sends_slowly_stops_nobody(running: Running) -> None:
 
 def test_who_reads_nothing_stops_nobody(running: Running) -> None:
     greedy = connection(running[1])
-    greedy.sendall(b"GET /openapi.json HTTP/1.1\r\nhost: x\r\n\r\n" * 200)  # megabytes of answers
+    greedy.sendall(b"GET /openapi.json HTTP/1.1\r\nhost: localhost\r\n\r\n" * 200)  # megabytes of answers
     assert httpx.get(f"{running[1]}/health").status_code == 200
     greedy.close()
 
@@ -59,13 +59,40 @@ def test_what_is_no_request_is_refused_as_a_problem(running: Running) -> None:
     for raw, status in [
         (b"nonsense\r\n\r\n", b"400"),
         (b"GET / HTTP/1.1\r\nx: " + b"y" * (LARGEST_HEAD + 10), b"431"),
-        (b"POST /bandits/home/ask HTTP/1.1\r\nhost: x\r\ncontent-length: 2000000\r\n\r\n" + b"y" * 1_100_000, b"413"),
+        (
+            b"POST /bandits/home/ask HTTP/1.1\r\nhost: localhost\r\ncontent-length: 2000000\r\n\r\n" + b"y" * 1_100_000,
+            b"413",
+        ),
     ]:
         with connection(running[1]) as one:
             one.sendall(raw)
             answer = response_on(one)
         assert answer.startswith(b"HTTP/1.1 " + status), answer[:200]
         assert b"application/problem+json" in answer
+
+
+TARGETS = [
+    (b"GET /bandits HTTP/1.1\r\nhost: localhost\r\n", b"200"),
+    (b"GET /bandits HTTP/1.1\r\nHOST: [::1]:80\r\n", b"200"),
+    (b"GET /bandits HTTP/1.1\r\nhost: evil.example\r\n", b"421"),
+    (b"GET /bandits HTTP/1.1\r\nhost: localhost\r\nhost: evil.example\r\n", b"400"),
+    (b"GET /bandits HTTP/1.1\r\n", b"400"),
+    (b"GET /bandits HTTP/1.0\r\n", b"400"),
+    (b"GET http://evil.example/bandits HTTP/1.1\r\nhost: localhost\r\n", b"421"),
+    (b"GET http://evil.example:80/bandits HTTP/1.1\r\n", b"421"),
+    (b"GET http://localhost@evil.example/bandits HTTP/1.1\r\nhost: localhost\r\n", b"421"),
+    (b"GET http://[::1]:80/bandits HTTP/1.1\r\nhost: evil.example\r\n", b"200"),
+    (b"GET //evil.example/bandits HTTP/1.1\r\nhost: localhost\r\n", b"404"),
+    (b"GET evil.example/bandits HTTP/1.1\r\nhost: localhost\r\n", b"400"),
+]
+
+
+@pytest.mark.parametrize(("head", "status"), TARGETS)
+def test_a_request_is_for_the_host_that_its_target_names(running: Running, head: bytes, status: bytes) -> None:
+    with connection(running[1]) as one:
+        one.sendall(head + b"connection: close\r\n\r\n")
+        answer = response_on(one)
+    assert answer.split(b" ", 2)[1] == status, answer[:500]
 
 
 def test_it_finishes_what_it_acknowledged_when_told_to_end(tmp_path: Path) -> None:
@@ -109,6 +136,7 @@ def test_wrong_options_end_in_one_line(tmp_path: Path, running: Running) -> None
         (["--store", url, "--port", port], "cannot listen on"),
         (["--store", "nonsense"], "store must be an address"),
         (["--store", url, "--rate", "0"], "rate must be positive"),
+        (["--store", url, "--host-name", "http://x"], "host_name must be a name such as shop.example"),
         (["--store", url, "--module", "no_such_module"], "no_such_module"),
     ]
     for options, words in cases:

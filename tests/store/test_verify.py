@@ -9,10 +9,12 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 import rightarm as ra
+from rightarm.cli import app
 from rightarm.messages import Ask, Definition, Tell
-from rightarm.store import Damaged, Store, Unavailable, Work, open_store, verbs
+from rightarm.store import Damaged, Store, Work, open_store, verbs
 from rightarm.store.connections import connect
 from rightarm.store.verify import Verified, verify
 
@@ -119,9 +121,43 @@ def test_flipped_bytes_of_a_file_are_found(tmp_path: Path) -> None:
         if contents(copy) == before:
             continue  # a byte that holds nothing
         mattered += 1
-        with contextlib.suppress(Unavailable):  # SQLite cannot even read it
-            assert verified(f"sqlite:///{copy}").findings, place
+        assert verified(f"sqlite:///{copy}").findings, place
     assert mattered > FLIPS / 10
+
+
+COMMANDS = {
+    "verify": [],
+    "migrate": [],
+    "backup": ["sqlite:///{folder}/copy.db"],
+    "export": ["home", "{folder}/x.jsonl"],
+}
+
+
+@pytest.mark.parametrize("share", [0.0, 0.001, 0.05, 0.3, 0.7, 0.95])
+def test_commands_say_in_words_that_a_file_was_cut_off(share: float, tmp_path: Path) -> None:
+    path = tmp_path / "home.db"
+    store = open_store(f"sqlite:///{path}")
+    fill(store)
+    store.close()
+    cut = path.read_bytes()[: int(share * path.stat().st_size)]
+    for command, more in COMMANDS.items():
+        path.write_bytes(cut)
+        arguments = [command, f"sqlite:///{path}", *(each.format(folder=tmp_path) for each in more)]
+        done = CliRunner().invoke(app, arguments)
+        assert isinstance(done.exception, SystemExit) or done.exit_code == 0, arguments
+        if command == "verify":
+            words = "the file cannot be read: database disk image is malformed" if share else "tables are missing: "
+            assert (done.exit_code, words in done.output, "damaged" in done.output) == (1, True, True), done.output
+        elif share:
+            assert done.exit_code == 1, done.output
+            assert len(done.output.splitlines()) == 1
+
+
+def test_a_server_that_is_gone_is_no_damage(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["verify", f"postgresql://me@/none?host={tmp_path}"])
+    assert (done.exit_code, isinstance(done.exception, SystemExit)) == (1, True)
+    assert done.output.startswith("rightarm: the database does not answer: ")
+    assert "damaged" not in done.output
 
 
 def test_the_command_says_so(sqlite_url: str) -> None:

@@ -65,22 +65,38 @@ def resumable() -> Iterator[None]:
 @contextlib.contextmanager
 def opened(url: str, *, must_exist: bool = False) -> Iterator[Any]:
     """A store, which is made unless it must exist; what it refuses ends the program with one line."""
+    with refusals():
+        from rightarm.store import open_store
+        from rightarm.store.connections import connect
+
+        if must_exist:
+            connect(url, must_exist=True).close()
+        with contextlib.closing(open_store(url)) as store:
+            yield store
+
+
+@contextlib.contextmanager
+def connected(url: str, *, must_exist: bool = True) -> Iterator[Any]:
+    """The database of a store, as it is; what it refuses ends the program with one line."""
+    with refusals():
+        from rightarm.store.connections import connect
+
+        with contextlib.closing(connect(url, must_exist=must_exist)) as database:
+            yield database
+
+
+@contextlib.contextmanager
+def refusals() -> Iterator[None]:
+    """What a store refuses, as errors that end the program with one line."""
     from rightarm.extras import needed_for
 
     with needed_for("a store", "service"):
-        from rightarm.store import NotFound, Unavailable, open_store
-        from rightarm.store.connections import connect
+        from rightarm.store import NotFound, Refused
     try:
-        if must_exist:
-            connect(url, must_exist=True).close()
-        store = open_store(url)
-        try:
-            yield store
-        finally:
-            store.close()
+        yield
     except NotFound as error:
         raise ValueError(error.detail) from None
-    except Unavailable as error:
+    except Refused as error:
         raise OSError(error.detail) from None
 
 

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from rightarm.cli.options import refusals
 from rightarm.extras import needed_for
 
 app = typer.Typer()
@@ -18,6 +19,10 @@ def serve(
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 for any that is free.")] = 8080,
     module: Annotated[
         list[str] | None, typer.Option(help="A module with policies of your own, `module:Name(C=1)`; may come again.")
+    ] = None,
+    host_name: Annotated[
+        list[str] | None,
+        typer.Option(help="A name by which requests may call it where nobody needs a token; may come again."),
     ] = None,
     rate: Annotated[
         float | None, typer.Option(help="Requests a second of each token that has no rate of its own.")
@@ -33,17 +38,15 @@ def serve(
     with needed_for("rightarm serve", "service"):
         from rightarm.service.server import serve as run
         from rightarm.service.service import Service
-        from rightarm.store import Commits, Unavailable, open_store
+        from rightarm.store import Commits, open_store
 
     if rate is not None and rate <= 0:
         raise ValueError(f"rate must be positive, in requests a second, got {rate}")
-    try:
+    with refusals():
         opened = open_store(store)
-    except Unavailable as error:
-        raise OSError(error.detail) from None
     try:
         opened.hold()
-        service = Service(Commits(opened), module or [], rate)
+        service = Service(Commits(opened), module or [], rate, host_names=host_name or [])
         run(service, host, port, lambda address: typer.echo(f"rightarm answers at {address}"))
     finally:
         opened.close()

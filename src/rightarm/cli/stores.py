@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from rightarm.cli.options import opened
+from rightarm.cli.options import connected, opened
 
 app = typer.Typer()
 
@@ -21,10 +20,9 @@ def verify(store: Store) -> None:
 
     rightarm verify sqlite:///home.db
     """
-    from rightarm.store.connections import connect
-    from rightarm.store.verify import verify as look
+    with connected(store) as database:
+        from rightarm.store.verify import verify as look
 
-    with closing(connect(store, must_exist=True)) as database:
         found = look(database)
     for finding in found.findings:
         typer.echo(f"{finding.bandit + ': ' if finding.bandit else ''}{finding.text}")
@@ -40,10 +38,9 @@ def migrate(store: Store) -> None:
 
     rightarm migrate sqlite:///home.db
     """
-    from rightarm.store.connections import connect
-    from rightarm.store.migrations import migrate as bring
+    with connected(store) as database:
+        from rightarm.store.migrations import migrate as bring
 
-    with closing(connect(store, must_exist=True)) as database:
         before, after = bring(database)
     typer.echo(f"the tables are of version {after}" + ("" if before == after else f", and were of {before or 'none'}"))
 
@@ -56,10 +53,9 @@ def backup(
 
     rightarm backup sqlite:///home.db sqlite:///copy.db
     """
-    from rightarm.store.backup import backup as copy
-    from rightarm.store.connections import connect
+    with connected(store) as source, connected(target, must_exist=False) as made:
+        from rightarm.store.backup import backup as copy
 
-    with closing(connect(store, must_exist=True)) as source, closing(connect(target)) as made:
         events = copy(source, made)
     typer.echo(f"{events:,} events are copied")
 
@@ -74,7 +70,7 @@ def export(
 
     rightarm export sqlite:///home.db home home.jsonl
     """
-    from rightarm.store.exports import export as write
-
     with opened(store, must_exist=True) as found:
+        from rightarm.store.exports import export as write
+
         typer.echo(f"wrote {write(found, name, target)}")

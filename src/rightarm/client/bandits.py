@@ -16,6 +16,7 @@ from rightarm.contexts.features import rows_of
 from rightarm.estimators import Estimator
 from rightarm.extras import polars_for
 from rightarm.live.arms import check_reward
+from rightarm.live.bandit import TAKEN
 from rightarm.live.ledger import Decision, Unit
 from rightarm.messages import (
     Arm,
@@ -119,8 +120,9 @@ class BanditVerbs:
     ) -> Steps[Any]:
         """The reward of a decision or of an arm, or a batch of pairs of decisions and rewards; see `Bandit.tell`.
 
-        True if it was taken, False if it was told before, which is also the case if an answer was lost on its way and
-        the request had to be sent again; a list of these for a batch, of which all is taken or none.
+        True if it was taken, False if it came too late to be learned or was told before, which is also the case if an
+        answer was lost on its way and the request had to be sent again; a list of these for a batch, of which all is
+        taken or none.
         """
         if (decision is None) == (arm is ...):
             given = "neither" if decision is None else f"{decision!r:.200} and arm={arm!r}"
@@ -349,7 +351,7 @@ def _decision(choice: Choice) -> Decision[Any]:
 
 
 def _taken(told: Told) -> bool:
-    return told.outcome != "duplicate"
+    return told.outcome in TAKEN
 
 
 def _new_key() -> str:

@@ -9,6 +9,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, overload
@@ -162,27 +163,45 @@ class Bandit(Generic[A]):
         return made
 
     def _begin(self, actions: Actions) -> None:
-        self._state, self._actions, self._lock = actions.state, actions, threading.RLock()
+        self._state, self._actions = actions.state, actions
+        self._process, self._threads = os.getpid(), threading.RLock()
+
+    @property
+    def _lock(self) -> AbstractContextManager[bool]:
+        """The lock that every method takes; an error where it must not be taken.
+
+        In a process that was forked it may belong to a thread that is not there, and would be waited for without end.
+        """
+        if self._process != os.getpid():
+            raise RuntimeError(
+                f"this bandit was made by process {self._process}, of which this one is a fork: both would make "
+                "the same decisions. Make the bandit after forking, or have one process decide for all"
+            )
+        if self._actions.note is not None and self._threads._is_owned():  # type: ignore[attr-defined]
+            raise RuntimeError(
+                "a signal handler called the bandit in the middle of an action: let it raise an exception instead"
+            )
+        return self._threads
 
     def _ready(self) -> State:
         """The state, after what was broken off is finished; to be called with the lock."""
         if self._actions.note is not None:
-            if "count=1 " not in repr(self._lock):  # this thread has it twice
-                raise RuntimeError(
-                    "a signal handler called the bandit in the middle of an action: let it raise an exception instead"
-                )
             self._actions.settle()
         return self._state
 
     def close(self) -> None:
-        """Close the log, if there is one; a bandit in a ``with`` statement does so at its end."""
+        """Close the log, if there is one; a bandit in a ``with`` statement does so at its end.
+
+        In a process that was forked there is nothing to close: the log was left to the parent.
+        """
+        if self._process != os.getpid():
+            return
         with self._lock:
+            self._ready()
             actions = self._actions
-            if os.getpid() == actions.process:
-                self._ready()
             if actions.log is not None:
                 try:
-                    if actions.folder is not None and os.getpid() == actions.process:
+                    if actions.folder is not None:
                         folder, actions.folder = actions.folder, None
                         folder.save(self._ready(), actions.log)
                 finally:

@@ -7,8 +7,6 @@ what the log has counts, the rest did not happen.
 
 from __future__ import annotations
 
-import os
-import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -21,17 +19,13 @@ from rightarm.logs.journal import Journal
 Note = tuple[Callable[[Any], None], Any, Callable[..., None], Iterable[Iterable[Any]], int]
 
 
-_ALL: weakref.WeakSet[Changes] = weakref.WeakSet()
-
-
 class Changes:
     """The only way to change a state; not to be used by several threads at once, nor in a process that was forked."""
 
     def __init__(self, state: State) -> None:
-        self.state, self.process = state, os.getpid()
+        self.state = state
         self.log: Journal | None = None
         self.note: Note | None = None
-        _ALL.add(self)
 
     def begin(self) -> None:
         """Note that decisions will be drawn: if that is broken off, their random numbers are used another time."""
@@ -67,11 +61,6 @@ class Changes:
         note = self.note
         if note is None:
             return
-        if self.process != os.getpid():
-            raise RuntimeError(
-                f"this bandit was made by process {self.process}, of which this one is a fork: both would make "
-                "the same decisions. Make the bandit after forking, or have one process decide for all"
-            )
         put_back, image, step, rows, events = note
         put_back(image)
         if self.log is None or self.log.events > events:
@@ -81,14 +70,5 @@ class Changes:
         self.note = None
 
 
-def _mark_forked() -> None:
-    """Leave a note in every bandit of a process that was forked, so that its use is noticed at no cost otherwise."""
-    for changes in _ALL:
-        changes.note = (_nothing, None, _nothing, (), 0)
-
-
 def _nothing(*arguments: Any) -> None:
     pass
-
-
-os.register_at_fork(after_in_child=_mark_forked)

@@ -27,16 +27,23 @@ class Folder:
 
     @contextlib.contextmanager
     def opened(self, sync: bool, rotate: str | None) -> Iterator[LogWriter]:
-        """The log, which is closed if what follows fails."""
-        self.path.mkdir(parents=True, exist_ok=True)
-        log = LogWriter(self.path / IN_FOLDER, sync=sync, rotate=rotate)
+        """The log. If what follows fails, it is closed, and nothing that was made here stays."""
+        missing = [folder for folder in (self.path, *self.path.parents) if not folder.exists()]
         try:
-            remove_leftovers(self.path)
-            if not log.events and (self.path / SNAPSHOT).exists():
-                raise ValueError(f"{self.path} has a snapshot, but its log has no events")
-            yield log
+            self.path.mkdir(parents=True, exist_ok=True)
+            log = LogWriter(self.path / IN_FOLDER, sync=sync, rotate=rotate)
+            try:
+                remove_leftovers(self.path)
+                if not log.events and (self.path / SNAPSHOT).exists():
+                    raise ValueError(f"{self.path} has a snapshot, but its log has no events")
+                yield log
+            except BaseException:
+                log.discard()
+                raise
         except BaseException:
-            log.close()
+            with contextlib.suppress(OSError):  # a folder in which there is something stays
+                for folder in missing:
+                    folder.rmdir()
             raise
 
     def load(self, log: LogWriter, policy: Policy | None) -> saved.Saved:

@@ -20,7 +20,7 @@ Log = Journal | str | os.PathLike[str]
 
 @contextlib.contextmanager
 def opened(log: Log) -> Iterator[Journal]:
-    """The writer of a log. If it is opened here, and what follows fails, it is closed: the next one finds no lock."""
+    """The writer of a log. If it is opened here and what follows fails, nothing of it stays: no lock, no empty file."""
     if not isinstance(log, str | os.PathLike):
         yield log
         return
@@ -28,7 +28,7 @@ def opened(log: Log) -> Iterator[Journal]:
     try:
         yield writer
     except BaseException:
-        writer.close()
+        writer.discard()
         raise
 
 
@@ -81,6 +81,8 @@ def check_agreement(state: State, settings: Mapping[str, Any], arms: list[Hashab
     """Raise if a bandit has other settings or arms than those given."""
     for name, value in settings.items():
         saved.check_setting(state.settings, name, value)
+    for arm in arms or ():
+        check_arm_name("arms", arm)
     wanted, active, control = _wanted(state, arms), state.active_names(), state.settings.control
     if set(wanted) == set(active):
         return

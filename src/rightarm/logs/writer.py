@@ -83,6 +83,7 @@ class LogWriter:
         if self.path.suffix != LINES:
             hint = "; convert_log makes JSON lines of a log in Parquet" if self.path.suffix == PARQUET else ""
             raise ValueError(f"path must end in {LINES}, got {self.path}{hint}")
+        self._is_new = not self.path.exists()
         try:
             self._open()
             if rotate is not None and self.identity is None:
@@ -90,6 +91,7 @@ class LogWriter:
                     f"rotate must be None for a log that rightarm 0.1.0 began, got {rotate!r}: {self.path}"
                 )
         except BaseException:
+            self._remove_if_empty()
             self._held.close()
             raise
 
@@ -293,6 +295,7 @@ class LogWriter:
 
     def flush(self) -> None:
         """Have everything that was written on the disk."""
+        self._check_process()
         with self._threads:
             self._check_open()
             self._settle()
@@ -310,6 +313,17 @@ class LogWriter:
             finally:
                 self._unfinished = None  # whose file is not ours any more
                 self._held.close()
+
+    def discard(self) -> None:
+        """Close a log that is not wanted after all; a file that was made for it, and has no event, is removed."""
+        self.settle()
+        self._remove_if_empty()
+        self.close()
+
+    def _remove_if_empty(self) -> None:
+        """Remove the file if it was made here and is empty; to be called with the lock, so that nobody writes to it."""
+        if self._is_new and self._held.files and os.fstat(self._held.files[0]).st_size == 0:
+            self.path.unlink()
 
     def __enter__(self) -> LogWriter:
         return self

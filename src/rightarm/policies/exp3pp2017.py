@@ -29,7 +29,7 @@ def floor(t, pulls, mean, arms, worst_upper, *, alpha, beta):
     return np.minimum(np.minimum(1 / (2 * arms), exp3pp_rate(t, arms)), xi)
 
 
-@policy(noise=Gumbel(), explore=floor, learn={"loss": estimated_loss, "upper": upper_loss})
+@policy(noise=Gumbel(), explore=floor, learn={"loss": estimated_loss, "upper": upper_loss}, rewards=(0, 1))
 def EXP3PlusPlus2017(t, arms, loss, z, *, alpha: Positive = 3.0, beta: Positive = 256.0):
     """EXP3++ whose exploration follows gaps between confidence bounds on the arms' mean losses: regret of order log² T.
 

@@ -173,9 +173,12 @@ def _check_lessons(policy: Policy) -> None:
 
 
 def check_formulas(policy: Policy) -> None:
-    """Raise, and say why, if a policy's formulas would compile to something else than they say."""
-    _check_arm_by_arm(policy)
-    _check_lessons(policy)
+    """Raise, and say why, if a policy's formulas would compile to something else than they say, or have no value."""
+    try:
+        _check_arm_by_arm(policy)
+        _check_lessons(policy)
+    except ArithmeticError as error:  # a parameter is so large or so small that a formula divides by zero or overflows
+        raise ValueError(f"{policy!r} has no value in round {PROBE_ROUND:g}: {error}") from error
 
 
 class Compiled(NamedTuple):

@@ -1,4 +1,10 @@
-"""Who may do what: bearer tokens with scopes for each bandit, and how many requests a second each may make."""
+"""Who may do what: bearer tokens with scopes for each bandit, and how many requests a second each may make.
+
+Where nobody needs a token, everybody on this machine may do everything, and nobody else may: a service listens on
+loopback addresses then. A browser is on this machine too, and pages from anywhere run in it. One of them may have its
+own name lead to 127.0.0.1 after it was loaded (DNS rebinding), and would read answers as its own. So every request must
+name this machine as its host, or a name that the service was started with, and so must the page that makes it.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +12,20 @@ import asyncio
 import hashlib
 import ipaddress
 import math
+import re
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import Executor
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
 from rightarm.service.problems import Refusal
 from rightarm.store.tokens import Token, Tokens
 
 FRESH = 5.0  # seconds for which a token that was found is not looked for again: so soon a revoked one is refused
 MOST_KNOWN = 10_000  # tokens remembered, those among them that are none
+AUTHORITY = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*)(?::[0-9]*)?")  # a host, and perhaps a port
+NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*")
 
 
 class Caller(NamedTuple):
@@ -56,12 +64,21 @@ class Bucket:
 
 
 class Access:
-    """Looks at the token of every request. ``rate`` is for tokens that have none of their own."""
+    """Looks at the token of every request. ``rate`` is for tokens that have none of their own.
+
+    ``host_names`` are those that requests may have besides loopback addresses where nobody needs a token.
+    """
 
     def __init__(
-        self, tokens: Tokens, rate: float | None, threads: Executor, clock: Callable[[], float] = time.monotonic
+        self,
+        tokens: Tokens,
+        rate: float | None,
+        threads: Executor,
+        clock: Callable[[], float] = time.monotonic,
+        host_names: Iterable[str] = (),
     ) -> None:
         self._tokens, self._rate, self._threads, self._clock = tokens, rate, threads, clock
+        self._host_names = frozenset(check_host_name(name) for name in host_names)
         self._known: OrderedDict[bytes, tuple[float, Token | None]] = OrderedDict()
         self._buckets: dict[str, Bucket] = {}
         self.needed = tokens.any()
@@ -70,10 +87,27 @@ class Access:
         """See whether the store has tokens by now; from the first one on they are needed."""
         self.needed = self.needed or self._tokens.any()
 
+    def check_host(self, headers: Collection[tuple[bytes, bytes]]) -> None:
+        """Raise if nobody needs a token, and a request is for a host of another name, or by a page of one."""
+        if self.needed:
+            return
+        hosts = [value.decode("latin-1") for name, value in headers if name == b"host"]
+        if len(hosts) != 1:
+            raise Refusal(400, f"a request must have one Host header, got {len(hosts)}")
+        if not self._is_ours(hosts[0]):
+            hint = "`rightarm serve --host-name` allows other names"
+            raise Refusal(421, f"Host must be this machine where nobody needs a token, got {hosts[0]!r:.100}; {hint}")
+        for origin in (value.decode("latin-1") for name, value in headers if name == b"origin"):
+            if not self._is_ours(origin.partition("://")[2]):
+                raise Refusal(403, f"a page must be one of this machine where nobody needs a token, got {origin:.100}")
+
+    def _is_ours(self, authority: str) -> bool:
+        host = host_of(authority)
+        return is_loopback(host) or host in self._host_names
+
     async def caller(self, headers: Iterable[tuple[bytes, bytes]]) -> Caller:
         """Who makes a request with these headers."""
         if not self.needed:
-            check_origin(headers)
             return self._limited(LOCAL, self._rate)
         given = next((value for name, value in headers if name == b"authorization"), b"")
         kind, _, text = given.partition(b" ")
@@ -116,11 +150,22 @@ def check_allowed(caller: Caller, scope: str, bandit: str) -> None:
         raise Refusal(403, f"the token must have the scope {scope} for {what}")
 
 
-def check_origin(headers: Iterable[tuple[bytes, bytes]]) -> None:
-    """Raise if a page of another host makes the request: where nobody needs a token, a browser here would let it."""
-    origin = next((value.decode("latin-1") for name, value in headers if name == b"origin"), None)
-    if origin is not None and not is_loopback(urlsplit(origin).hostname or ""):
-        raise Refusal(403, f"a page must be one of this machine where nobody needs a token, got {origin:.100}")
+def host_of(authority: str) -> str:
+    """The host of an authority, without its port and in one spelling; empty if it is none.
+
+    >>> host_of("LocalHost.:8080"), host_of("[::1]:8080"), host_of("127.0.0.1"), host_of("me@localhost:x")
+    ('localhost', '::1', '127.0.0.1', '')
+    """
+    found = AUTHORITY.fullmatch(authority)
+    return "" if found is None else found[1].strip("[]").removesuffix(".").lower()
+
+
+def check_host_name(name: str) -> str:
+    """Return a name that a service may be called by, in the spelling of `host_of`."""
+    found = host_of(name)
+    if not NAME.fullmatch(found) or name.strip(".").lower() != found:
+        raise ValueError(f"host_name must be a name such as shop.example, without scheme and port, got {name!r:.100}")
+    return found
 
 
 def is_loopback(host: str) -> bool:

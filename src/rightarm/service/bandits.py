@@ -15,7 +15,7 @@ from rightarm.scores.policy import Policy
 from rightarm.service.access import Caller
 from rightarm.service.bodies import arms_by_text, body_of
 from rightarm.service.operations import JSON, operation
-from rightarm.service.policies import check_size, with_estimator
+from rightarm.service.policies import blamed, check_size, with_estimator
 from rightarm.service.service import Service
 from rightarm.service.warm import warm_up
 from rightarm.store import verbs
@@ -66,12 +66,12 @@ async def make(request: Asked, service: NamedDependency[Service], name: FromPath
 
 def _compiled(service: Service, policy: str, estimator: str | None, arms: int) -> Policy:
     """The policy of that text, compiled here and not where decisions would wait for it."""
-    made = service.policies.read(policy, estimator, arms)
-    return _warm(made)
+    return _warm("policy", service.policies.read(policy, estimator, arms))
 
 
-def _warm(policy: Policy) -> Policy:
-    warm_up(Bandit(["a", "b"], policy, seed=0))
+def _warm(field: str, policy: Policy) -> Policy:
+    """The policy, compiled; if it decides nothing, the field is to blame that it came from."""
+    blamed(field, lambda: warm_up(Bandit(["a", "b"], policy, seed=0)))
     return policy
 
 
@@ -99,7 +99,7 @@ async def _changed_policy(service: Service, name: str, wanted: messages.Change) 
         return await service.in_thread(_compiled, service, wanted.policy, wanted.estimator, count)
     policy = present if wanted.estimator is None else with_estimator(present, wanted.estimator)
     check_size(policy, count)
-    return None if wanted.estimator is None else await service.in_thread(_warm, policy)
+    return None if wanted.estimator is None else await service.in_thread(_warm, "estimator", policy)
 
 
 @post(

@@ -94,6 +94,7 @@ class Gate:
             return
         began, exchange, found = time.perf_counter(), Exchange(scope, receive, send), quick_route(scope["path"])
         try:
+            self.service.access.check_host(exchange.scope["headers"])
             async with asyncio.timeout(PATIENCE) as exchange.limit:
                 await (self._litestar(exchange) if found is None else self._quick(exchange, *found))
         except TimeoutError as error:

@@ -17,7 +17,7 @@ from rightarm.service import decisions, problems
 from rightarm.service.operations import JSON, OPT, Operation
 
 REFS = "#/components/schemas/{name}"
-ALWAYS = (400, 405, 408, 422, 429, 431, 503)  # 400 and 431: an address or a head that is too long
+ALWAYS = (400, 405, 408, 421, 422, 429, 431, 503)  # 400 and 431: an address or a head that is too long
 WITH_TOKEN, WITH_NAME, WITH_BODY = (401, 403), (404,), (413,)
 HEADERS = {401: "WWW-Authenticate", 403: "WWW-Authenticate", 429: "Retry-After", 503: "Retry-After"}
 ONE_OR_MORE = messages.Choice | messages.Choices

@@ -34,7 +34,7 @@ class Policies:
 
     def read(self, policy: str, estimator: str | None, arms: int) -> Policy:
         """The policy of that text, with the estimator of the other one, for so many arms."""
-        made: Policy = _blamed("policy", read_policy, policy, self._find)
+        made: Policy = blamed("policy", read_policy, policy, self._find)
         if estimator is not None:
             if "estimator" in made.values:
                 raise Refusal(422, f"estimator must be left out: the policy has one, {made!r}", "estimator")
@@ -51,8 +51,8 @@ class Policies:
 
 def with_estimator(policy: Policy, text: str) -> Policy:
     """The policy with the estimator of that text in the place of its own."""
-    estimator = _blamed("estimator", read_estimator, text)
-    made: Policy = _blamed("estimator", lambda: policy.family(**policy.values | {"estimator": estimator}))
+    estimator = blamed("estimator", read_estimator, text)
+    made: Policy = blamed("estimator", lambda: policy.family(**policy.values | {"estimator": estimator}))
     return made
 
 
@@ -71,7 +71,7 @@ def check_size(policy: Policy, arms: int) -> None:
         )
 
 
-def _blamed(field: str, function: Any, *arguments: Any) -> Any:
+def blamed(field: str, function: Any, *arguments: Any) -> Any:
     """What the function gives; its error names the field."""
     try:
         return function(*arguments)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import httptools
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from rightarm.service import problems
@@ -49,6 +50,8 @@ class Protocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._end_head()
+        if not self.url.startswith(b"/"):
+            self._take_host_of_target()
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
@@ -75,6 +78,14 @@ class Protocol(HttpToolsProtocol):
     def send_400_response(self, msg: str) -> None:
         """What cannot be read as HTTP."""
         self._refuse(Refusal(400, "the request must be HTTP/1.1"))
+
+    def _take_host_of_target(self) -> None:
+        """A request for a whole address, ``GET http://host/path``, is for the host in there, whatever Host says."""
+        target = httptools.parse_url(self.url)
+        if target.host:
+            host = b"[%b]" % target.host if b":" in target.host else target.host
+            port = b"" if target.port is None else b":%d" % target.port
+            self.headers[:] = [(b"host", host + port), *(one for one in self.headers if one[0] != b"host")]
 
     def _begin_head(self) -> None:
         self._head = 0

@@ -16,7 +16,7 @@ from rightarm import messages
 from rightarm.service.bandits import answered
 from rightarm.service.bodies import arm_named, decoded, query_of
 from rightarm.service.operations import operation
-from rightarm.service.problems import RETRY, Refusal
+from rightarm.service.problems import Refusal
 from rightarm.service.ratio import ratio_of
 from rightarm.service.service import Service
 from rightarm.store import NotFound
@@ -178,11 +178,9 @@ async def health(service: NamedDependency[Service]) -> Response[bytes]:
 
 @get("/ready", opt=operation(None, messages.Health))
 async def ready(service: NamedDependency[Service]) -> Response[bytes]:
-    """Whether every bandit is compiled and folded, and the store answers: 200, else 503."""
+    """Whether every bandit is compiled and folded, and a decision could be written now: 200, else 503."""
+    await service.check_ready()
     status = service.commits.status
-    if not (service.ready and status.ready):
-        raise Refusal(503, status.last_error or "bandits are being loaded", None, RETRY)
-    await service.in_thread(service.store.bandits)
     return answered(messages.Health(status="ready", waiting=status.waiting, error=status.last_error))
 
 

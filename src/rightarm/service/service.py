@@ -15,7 +15,7 @@ from rightarm.service.journal import Journal
 from rightarm.service.metrics import Metrics
 from rightarm.service.policies import Policies
 from rightarm.service.problems import RETRY, Refusal
-from rightarm.store import Commits, Work
+from rightarm.store import PROBE, Commits, Work
 
 T = TypeVar("T")
 THREADS = 4  # for reads
@@ -32,11 +32,12 @@ class Service:
         modules: Iterable[str] = (),
         rate: float | None = None,
         journal: Journal | None = None,
+        host_names: Iterable[str] = (),
     ) -> None:
         self.commits, self.store = commits, commits.store
         self.threads = ThreadPoolExecutor(THREADS, "reads")
         self._finds = ThreadPoolExecutor(2, "tokens")  # every request needs its token, however long reads take
-        self.access = Access(self.store.tokens, rate, self._finds)
+        self.access = Access(self.store.tokens, rate, self._finds, host_names=host_names)
         self.policies, self.metrics = Policies(modules), Metrics()
         self.journal = Journal(sys.stderr) if journal is None else journal
         self.ready = False  # compiled and folded
@@ -67,6 +68,12 @@ class Service:
             return await asyncio.get_running_loop().run_in_executor(self.threads, function, *arguments)
         finally:
             self._reads -= 1
+
+    async def check_ready(self) -> None:
+        """Raise unless a decision would be answered now: by trying all that it needs but the bandit."""
+        if not self.ready:
+            raise Refusal(503, self.commits.status.last_error or "bandits are being loaded", None, RETRY)
+        await self.commit(PROBE)
 
     def check_streams(self) -> None:
         """Raise if as many answers are being streamed as may be."""

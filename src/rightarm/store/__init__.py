@@ -2,6 +2,17 @@
 
 from rightarm.store.commits import Commits
 from rightarm.store.errors import Conflict, Damaged, NotFound, Refused, Unavailable
-from rightarm.store.store import Store, Work, open_store
+from rightarm.store.store import PROBE, Store, Work, open_store
 
-__all__ = ["Commits", "Conflict", "Damaged", "NotFound", "Refused", "Store", "Unavailable", "Work", "open_store"]
+__all__ = [
+    "PROBE",
+    "Commits",
+    "Conflict",
+    "Damaged",
+    "NotFound",
+    "Refused",
+    "Store",
+    "Unavailable",
+    "Work",
+    "open_store",
+]

@@ -27,7 +27,6 @@ class Status:
 
     waiting: int
     last_error: str | None
-    ready: bool
 
 
 class Commits:
@@ -49,8 +48,7 @@ class Commits:
     @property
     def status(self) -> Status:
         """How it is going."""
-        ready = not self._closed and self._last_error is None
-        return Status(self._queue.qsize(), self._last_error, ready)
+        return Status(self._queue.qsize(), self._last_error)
 
     def submit(self, work: Work | str, function: Callable[[Live], Any] | None = None) -> Future[Any]:
         """Have work done with others; the future gives its result, or raises its error."""

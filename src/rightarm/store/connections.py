@@ -54,6 +54,11 @@ class Database(NamedTuple):
                     connection.exec_driver_sql(f"SET LOCAL {limit} = 0")
             yield connection
 
+    def write_nothing(self, connection: Connection) -> None:
+        """Have the commit write to the disk as that of a decision does, without a change: it fails where that fails."""
+        nothing = "PRAGMA user_version = 0" if is_sqlite(self.url) else "SELECT txid_current()"
+        connection.exec_driver_sql(nothing)
+
     def close(self) -> None:
         """Close all connections."""
         self.writing.dispose()
@@ -130,4 +135,5 @@ def _postgres(url: URL, isolation: Literal["READ COMMITTED", "REPEATABLE READ"])
         pool_size=8,
         pool_timeout=SECONDS,
         pool_recycle=3600,
+        pool_pre_ping=True,  # after a restart of the database the first request is answered like any other
     )

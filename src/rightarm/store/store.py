@@ -47,6 +47,10 @@ class Work(NamedTuple):
     definition: str = ""
 
 
+PROBE = Work("", lambda live: None)
+"""Work that is done just when that of others can be: it needs no bandit, and writes nothing."""
+
+
 class _Spoiled(Exception):
     """The work at a place failed after it had changed something: the transaction must not be committed."""
 
@@ -161,7 +165,8 @@ class Store:
         return results
 
     def _run(self, works: Sequence[Work]) -> list[Any]:
-        names = sorted({work.name for work in works})  # all take rows in the same order, so that nobody waits in a ring
+        # All take rows in the same order, so that nobody waits in a ring.
+        names = sorted({work.name for work in works if work is not PROBE})
         reads = {name: all(work.reads for work in works if work.name == name) for name in names}
         self._now = float(self.clock())
         lives = dict[str, Live | Damaged | None]()
@@ -173,6 +178,8 @@ class Store:
                 used = [live for live in lives.values() if isinstance(live, Live)]
                 for live in used:
                     live.write(connection)
+                if PROBE in works:
+                    self.database.write_nothing(connection)
         except BaseException:  # what is in memory may be ahead of the database, or not: it is folded again
             for name in names:
                 self._lives.pop(name, None)
@@ -213,6 +220,8 @@ class Store:
 
     def _result(self, place: int, work: Work, lives: dict[str, Live | Damaged | None], connection: Connection) -> Any:
         """What a piece of work gives, or the error that it raises."""
+        if work is PROBE:
+            return None
         live = lives[work.name]
         if live is None:
             if work.make is None:

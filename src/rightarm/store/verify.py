@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+import sqlite3
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Row, inspect, select
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from rightarm.live import state as saved
 from rightarm.live.fold import State
@@ -17,7 +18,7 @@ from rightarm.logs.order import EventOrder
 from rightarm.store import schema
 from rightarm.store.connections import Database, is_sqlite
 from rightarm.store.digests import digest_of, first_digest
-from rightarm.store.errors import Damaged
+from rightarm.store.errors import Damaged, Unavailable
 from rightarm.store.journal import Pages
 from rightarm.store.live import read_events
 from rightarm.store.rows import Rows
@@ -44,31 +45,44 @@ class Verified(NamedTuple):
 
 def verify(database: Database) -> Verified:
     """Fold all events of all bandits again: numbers, digests, every decision, and the tables that follow from them."""
-    findings, events, decisions = list[Finding](), 0, 0
-    with database.long_reads() as connection:
-        findings += [Finding("", text) for text in _file(database, connection)]
-        rows = connection.execute(select(schema.bandits).order_by(schema.bandits.c.id)).fetchall()
-        for row in rows:
-            try:
-                bandit = _Bandit(row, connection)
-                findings += [Finding(row.name, text) for text in bandit.findings()]
-                events, decisions = events + bandit.pages.events, decisions + bandit.decisions
-            except SQLAlchemyError as error:
-                findings.append(Finding(row.name, f"cannot be read: {error}".splitlines()[0]))
-        known = {row.id for row in rows}
-        findings += [Finding("", text) for text in _orphans(connection, known)]
+    findings = list[Finding]()
+    try:
+        with database.long_reads() as connection:
+            return _verified(database, connection, findings)
+    except Unavailable as error:
+        cause = error.__cause__
+        if not (isinstance(cause, DBAPIError) and type(cause.orig) is sqlite3.DatabaseError):
+            raise  # a server that is down, a file that is locked: that is no damage
+        findings.append(Finding("", f"the file cannot be read: {cause.orig}"))
+        return Verified(0, 0, 0, findings)
+
+
+def _verified(database: Database, connection: Connection, findings: list[Finding]) -> Verified:
+    """Look at everything, and add what is found to ``findings``."""
+    missing = set(schema.metadata.tables) - set(inspect(connection).get_table_names())
+    if missing:
+        findings.append(Finding("", f"tables are missing: {', '.join(sorted(missing))}"))
+        return Verified(0, 0, 0, findings)
+    findings += [Finding("", text) for text in _file(database, connection)]
+    rows, events, decisions = connection.execute(select(schema.bandits).order_by(schema.bandits.c.id)).fetchall(), 0, 0
+    for row in rows:
+        try:
+            bandit = _Bandit(row, connection)
+            findings += [Finding(row.name, text) for text in bandit.findings()]
+            events, decisions = events + bandit.pages.events, decisions + bandit.decisions
+        except SQLAlchemyError as error:
+            findings.append(Finding(row.name, f"cannot be read: {error}".splitlines()[0]))
+    known = {row.id for row in rows}
+    findings += [Finding("", text) for text in _orphans(connection, known)]
     return Verified(len(rows), events, decisions, findings)
 
 
 def _file(database: Database, connection: Connection) -> Iterator[str]:
-    """What SQLite itself finds wrong with its file, and tables that are not ours."""
+    """What SQLite itself finds wrong with its file."""
     if is_sqlite(database.url):
         for (text,) in connection.exec_driver_sql("PRAGMA integrity_check(20)"):
             if text != "ok":
                 yield text
-    missing = set(schema.metadata.tables) - set(inspect(connection).get_table_names())
-    if missing:
-        yield f"tables are missing: {', '.join(sorted(missing))}"
 
 
 def _orphans(connection: Connection, known: set[int]) -> Iterator[str]:
