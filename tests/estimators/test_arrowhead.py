@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import math
+
 import numpy as np
 import pytest
 
@@ -72,7 +74,7 @@ def test_a_corrected_reward_is_one_that_came_in_its_place(shape: str) -> None:
     for arm, row, reward in rows:
         arrowhead.learn(row, reward, arm, private, model.factor, model.common)
     arm, row, before = rows[11]
-    arrowhead.correct(row, before, 5.0, 1.0, arm, private, model.factor, model.common)
+    assert arrowhead.correct(row, before, 5.0, 1.0, arm, private, model.factor, model.common, 0.0) < math.inf
     for i, (k, x, reward) in enumerate(rows):
         naive.learn(k, x, 5.0 if i == 11 else reward)
     pulls, mean = model.read(row[:private], np.repeat(row[private:, None], 3, axis=1))

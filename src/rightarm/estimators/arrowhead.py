@@ -29,7 +29,7 @@ import numpy as np
 
 from rightarm.estimators.forward import MOST as MOST
 from rightarm.estimators.forward import VECTOR, forward
-from rightarm.estimators.statistics import ROUNDING
+from rightarm.estimators.statistics import LARGER, LOST_DIGITS
 from rightarm.formula.compile import fma, jit
 from rightarm.types import F64, I64
 
@@ -293,15 +293,29 @@ def scale(factor: F64, common: F64, count: int, private: int, root: float) -> No
 
 @jit
 def correct(
-    row: F64, before: float, after: float, weight: float, arm: int, private: int, factor: F64, common: F64
-) -> None:
+    row: F64,
+    before: float,
+    after: float,
+    weight: float,
+    arm: int,
+    private: int,
+    factor: F64,
+    common: F64,
+    largest: float,
+) -> float:
     """Replace the reward of a row that was learned and counts by ``weight``.
 
     A stays what it is and b gains change · row, so u gains change · v; Σ residual² is Σ reward² − u · u.
+
+    ``largest`` is the largest Σ reward² that earlier corrections found. Returns it with this one, or LOST_DIGITS if the
+    residuals are so much smaller that all rows have to be learned again.
     """
     shared, place, grown, change = common.shape[0], 0, 0.0, weight * (after - before)
+    pool = 0 if shared else arm
+    largest = max(largest, squares(arm, private, factor, common))
     v = row.copy()
     half_solved(v, arm, private, factor, common)
+    doubt = rounded_by(row, v, arm, private, factor, common)
     for j in range(private):
         place += private - j + shared + 2
         u, gained = factor[place - 1, arm], change * v[j]
@@ -311,10 +325,50 @@ def correct(
         u, gained = common[j, shared + 1], change * v[private + j]
         common[j, shared + 1] = u + gained
         grown += gained * (2.0 * u + gained)
-    pool = 0 if shared else arm
-    rounding = ROUNDING * factor[RESIDUALS, pool]  # rather too much than too little, as with plain means
-    left = factor[RESIDUALS, pool] + weight * (after - before) * (after + before) - grown
-    factor[RESIDUALS, pool] = max(left, 0.0) + rounding
+    left = max(factor[RESIDUALS, pool] + weight * (after - before) * (after + before) - grown, 0.0)
+    factor[RESIDUALS, pool] = left
+    largest, counting = max(largest, squares(arm, private, factor, common)), 0.0
+    for k in range(factor.shape[1]):
+        counting += factor[COUNTING, k] if shared or k == arm else 0.0
+    return largest if largest * (math.sqrt(counting) + doubt) <= LARGER * left else LOST_DIGITS
+
+
+@jit
+def squares(arm: int, private: int, factor: F64, common: F64) -> float:
+    """Σ reward² of an arm, or of all where they share columns: what rotations left of it, and u · u."""
+    shared, first, after = common.shape[0], arm, arm + 1
+    if shared:
+        first, after = 0, factor.shape[1]
+    total = 0.0
+    for k in range(first, after):
+        place, total = 0, total + factor[RESIDUALS, k]
+        for j in range(private):
+            place += private - j + shared + 2
+            total += factor[place - 1, k] * factor[place - 1, k]
+    for j in range(shared):
+        total += common[j, shared + 1] * common[j, shared + 1]
+    return total
+
+
+@jit
+def rounded_by(row: F64, v: F64, arm: int, private: int, factor: F64, common: F64) -> float:
+    """A bound on how far rounding moves v = R⁻ᵀ row, in roundings of its length; scales of columns do not matter."""
+    shared, place, moved, size = common.shape[0], 0, np.abs(row), 0.0
+    for j in range(private):
+        moved[j] *= factor[place, arm]
+        width = private - j + shared
+        for i in range(1, width):
+            moved[j + i] += abs(factor[place + 1 + i, arm]) * (moved[j] + abs(v[j]))
+        place += width + 2
+    for j in range(private, private + shared):
+        moved[j] *= common[j - private, 0]
+        for i in range(j + 1, private + shared):
+            moved[i] += abs(common[j - private, 1 + i - private]) * (moved[j] + abs(v[j]))
+    length = 0.0
+    for j in range(v.size):
+        size += moved[j] * moved[j]
+        length += v[j] * v[j]
+    return math.sqrt(size / length) if length > 0.0 else 0.0
 
 
 @jit

@@ -45,7 +45,7 @@ FORGET = (
 WEIGH = "void(int64, int64, float64, float64[::1], float64[:,:,::1], float64[:,::1], int64[::1], float64[::1])"
 LIVE_LEARN = "void(float64[:,::1], float64[:,:,::1], int64, float64, float64, float64[::1])"
 LIVE_FORGET = "boolean(float64[:,::1], float64[:,:,::1], int64, float64, float64[::1], float64[::1])"
-LIVE_CORRECT = "void(float64[:,::1], float64[:,:,::1], int64, float64, float64, float64, float64[::1])"
+LIVE_CORRECT = "float64(float64[:,::1], float64[:,:,::1], int64, float64, float64, float64, float64, float64[::1])"
 LIVE_WEIGH = "void(int64[::1], float64[::1], float64[::1], float64[::1], float64[:,::1])"
 
 
@@ -217,11 +217,14 @@ def forget_live(table: Any, kept: Any, arm: int, reward: float, added: Any, numb
     return bool(again)
 
 
-def correct_live(table: Any, kept: Any, arm: int, before: float, after: float, weight: float, numbers: Any) -> None:
-    """Replace a reward of an arm that counts by ``weight``, if the estimator keeps nothing but plain statistics."""
-    correct_reward(kept, arm, 0, before, after, weight)
+def correct_live(
+    table: Any, kept: Any, arm: int, before: float, after: float, weight: float, largest: float, numbers: Any
+) -> float:
+    """Replace a reward of an arm, if the estimator keeps nothing but plain statistics; see `correct_reward`."""
+    found = correct_reward(kept, arm, 0, before, after, weight, largest)
     table[MEAN, arm], table[PULLS, arm] = read(kept, arm, 0, numbers)
     table[VARIANCE, arm] = variance_of(kept, arm, 0)
+    return float(found)
 
 
 def weigh_live(arms: Any, rewards: Any, weights: Any, numbers: Any, mean: Any) -> None:

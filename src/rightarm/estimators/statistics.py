@@ -13,8 +13,10 @@ from rightarm.types import F64
 
 # The row: the rewards that count, their sum, what rounding took of it, Σ (x − mean)²; then the estimator's own numbers.
 COUNT, SUM, LOST, SPREAD, OWN = 0, 1, 2, 3, 4
-ROUNDING = 8 * 2.0**-53
-LARGE = 2.0**20  # reward, in itself and over the size of others, beside which the squares of the others lose digits
+# How many times larger a spread may have been, times √rewards, so that rounding it all that time is below 1e-12 of what
+# is left: 4.4 deviations of so many roundings of 2⁻⁵⁴. And the same of the square of the mean.
+LARGER, SHIFTED = 2.0**12, 2.0**22
+LOST_DIGITS = math.inf  # stands for how large a spread was, if too few digits are left of it
 
 
 @jit
@@ -64,7 +66,7 @@ def count_reward(kept: F64, k: int, lane: int, reward: float) -> None:
 @jit
 def leave_out(kept: F64, k: int, lane: int, reward: float) -> bool:
     """Undo `count_reward`; true if the reward was so large that what is left must be summed again."""
-    before = plain_mean(kept, k, lane)
+    before, spread = plain_mean(kept, k, lane), kept[k, lane, SPREAD]
     kept[k, lane, COUNT] -= 1.0
     if kept[k, lane, COUNT] == 0.0:
         for i in range(OWN):
@@ -74,8 +76,7 @@ def leave_out(kept: F64, k: int, lane: int, reward: float) -> bool:
     change = (reward - before) * (reward - plain_mean(kept, k, lane))
     rest = max(kept[k, lane, SPREAD] - change, 0.0)
     kept[k, lane, SPREAD] = rest if kept[k, lane, COUNT] > 1.0 else 0.0  # one reward has no spread
-    size = max(abs(plain_mean(kept, k, lane)), math.sqrt(variance(kept, k, lane)))
-    return abs(reward) > LARGE * max(size, 1.0)
+    return spread * math.sqrt(kept[k, lane, COUNT]) > LARGER * kept[k, lane, SPREAD]
 
 
 @jit
@@ -86,15 +87,25 @@ def fade(kept: F64, k: int, lane: int, discount: float) -> None:
 
 
 @jit
-def correct_reward(kept: F64, k: int, lane: int, before: float, after: float, weight: float) -> None:
+def correct_reward(kept: F64, k: int, lane: int, before: float, after: float, weight: float, largest: float) -> float:
     """Replace a reward that counts by ``weight``: what there would be had ``after`` come in the place of ``before``.
 
     With m and m' the means before and after it, Σ (x − mean)² grows by
     weight · (after − before) · (after − m' + before − m).
+
+    ``largest`` is the largest spread that earlier corrections found. Returns it with this one, or LOST_DIGITS if the
+    spread was so much larger than it is now that the rewards have to be counted again.
     """
-    mean = plain_mean(kept, k, lane)
+    count, mean, largest = kept[k, lane, COUNT], plain_mean(kept, k, lane), max(largest, kept[k, lane, SPREAD])
+    if count == weight:
+        kept[k, lane, SUM], kept[k, lane, LOST], kept[k, lane, SPREAD] = weight * after, 0.0, 0.0
+        return 0.0
     add_to_sum(kept, k, lane, -weight * before)
     add_to_sum(kept, k, lane, weight * after)
-    change = weight * (after - before) * ((after - plain_mean(kept, k, lane)) + (before - mean))
-    rounding = ROUNDING * kept[k, lane, SPREAD]  # of what a very large reward leaves: rather too wide than too narrow
-    kept[k, lane, SPREAD] = max(kept[k, lane, SPREAD] + change, 0.0) + rounding
+    total, lost = two_sum(kept[k, lane, SUM], kept[k, lane, LOST])  # else all that is left may be in what was lost
+    kept[k, lane, SUM], kept[k, lane, LOST] = total, lost
+    mean_now = plain_mean(kept, k, lane)
+    spread = max(kept[k, lane, SPREAD] + weight * (after - before) * ((after - mean_now) + (before - mean)), 0.0)
+    kept[k, lane, SPREAD] = spread
+    sound = largest * math.sqrt(count) <= LARGER * spread and max(mean * mean, mean_now * mean_now) <= SHIFTED * spread
+    return largest if sound else LOST_DIGITS

@@ -170,7 +170,7 @@ class Actions(Changes):
 
         step = state.noted if at_close else state.answered
         rows = [(state.corrected, *one) for one in late] + [(step, *one) for one in waits]
-        image = state.image(None, len(rows)), state.known.recent.copy()
+        image = state.correcting_image(len(rows), late)
         self.make(state.put_back_corrected, image, _call, rows, events)
         self.count()
 
@@ -181,6 +181,8 @@ class Actions(Changes):
                 raise ValueError(f"decision {number} cannot be corrected: an earlier version of rightarm answered it")
             if before.reward is not None:
                 self.state.known.check_correction()
+        if late:
+            self.state.check_corrections(late)
 
     def _rehearse(self, lessons: Iterable[tuple[int, float | None, float]]) -> None:
         """Raise if the policy cannot learn these rewards of arms that were chosen with these propensities."""

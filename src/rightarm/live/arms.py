@@ -7,13 +7,13 @@ import itertools
 import math
 from collections import deque
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from rightarm.estimators.compiled import GAP_VARIANCE, MEAN, MEMORY, PULLS, VARIANCE, live_estimator
 from rightarm.estimators.estimator import NEGLIGIBLE
-from rightarm.estimators.statistics import COUNT, LOST, OWN, SPREAD, SUM, correct_reward, count_reward
+from rightarm.estimators.statistics import COUNT, LOST, LOST_DIGITS, OWN, SPREAD, SUM, correct_reward, count_reward
 from rightarm.formula import check_count, check_number
 from rightarm.propensity import score_law
 from rightarm.scores.inputs import gap_variances
@@ -26,6 +26,7 @@ from rightarm.types import F64, I64
 __all__ = ["Arms", "Law", "check_reward", "draw"]
 
 MOST = 2**53  # rewards; a float counts no further
+COUNTING, EVER = 0, 1  # sums of rewards that count, and of all that ever came
 SAME = 1e-6  # relative: discounting rounds counts and sums each time, not means
 
 
@@ -36,6 +37,15 @@ class Told(NamedTuple):
     arm: int
     reward: float
     added: tuple[float, ...]
+
+
+class Lesson(NamedTuple):
+    """A reward to be learned: of an arm that was chosen with a propensity, in a context if the policy looks at any."""
+
+    arm: int
+    reward: float
+    propensity: float
+    context: Any = None
 
 
 class Law(NamedTuple):
@@ -80,6 +90,9 @@ class Arms:
         self.recent: deque[Told] = deque()
         # Of all rewards ever learned, where that is not what is kept above: a row of plain statistics for each arm.
         self.ever: F64 | None = np.zeros((0, 1, OWN)) if self.estimator.forgets else None
+        # How large sums of squares were that corrections found, and after how many rewards: by what it is (COUNTING or
+        # EVER) and arm. Digits of smaller ones are lost until all is learned again.
+        self.largest: dict[tuple[int, int], tuple[float, int]] = {}
         self._mix = mix.compiled
         if self.estimator.forgets:
             count_reward(np.zeros((1, 1, OWN)), 0, 0, 0.0)  # which compiles it
@@ -171,14 +184,19 @@ class Arms:
         """Raise if learning arms, rewards and propensities left a column that is not a number; nothing is learned."""
         if not self.remembers:
             return
-        twin = copy.copy(self)
-        twin.table, twin.kept, twin.recent = self.table.copy(), self.kept.copy(), self.recent.copy()
-        twin.ever = None
+        twin = self.twin()
         for arm, reward, propensity in lessons:
             twin.learn(arm, reward, propensity)
             wrong = dict(zip(self.policy.columns, twin.table[MEMORY:, arm].tolist(), strict=True))
             if not all(map(math.isfinite, wrong.values())):
                 raise ValueError(f"{self.policy!r} cannot learn the reward {reward}: its columns would become {wrong}")
+
+    def twin(self) -> Self:
+        """A copy to try things on."""
+        twin = copy.copy(self)
+        twin.table, twin.kept, twin.recent = self.table.copy(), self.kept.copy(), self.recent.copy()
+        twin.ever, twin.largest = None if self.ever is None else self.ever.copy(), self.largest.copy()
+        return twin
 
     def rescale(self, factor: float, shift: float) -> None:
         """Make of all rewards factor · reward + shift."""
@@ -192,6 +210,7 @@ class Arms:
         self.table[MEAN] = np.divide(sums, counts, out=np.zeros(counts.size), where=counts > 0)
         self.table[VARIANCE] *= factor**2
         self.recent = deque(told._replace(reward=factor * told.reward + shift) for told in self.recent)
+        self.largest = {key: (factor**2 * squares, told) for key, (squares, told) in self.largest.items()}
 
     def within(self, low: float, high: float) -> bool:
         """Whether the means of all arms are between two numbers: of all rewards, and of what counts, with priors."""
@@ -210,22 +229,75 @@ class Arms:
         if self.remembers:
             columns = ", ".join(self.policy.columns)
             raise ValueError(f"{self.policy!r} cannot correct a reward: {columns} cannot be taken back")
-        if self.estimator.size:
-            raise ValueError(f"{self.estimator} cannot correct a reward: it cannot take one back that it has learned")
 
-    def correct(self, arm: int, number: int, before: float, after: float, context: Any = None) -> None:
-        """Replace the ``number``-th reward that was learned, as if ``after`` had come in the place of ``before``."""
+    def correct(self, number: int, before: float, after: Lesson) -> bool:
+        """Replace the ``number``-th reward that was learned, as if ``after`` had come in the place of ``before``.
+
+        False if that takes more digits than the sums have left, or if they are no sums: see `learn_again`.
+        """
+        if self.estimator.size:
+            return False
+        arm, age, sound = after.arm, self.told - number, True
         if self.ever is not None:
-            correct_reward(self.ever, arm, 0, before, after, 1.0)
-        age = self.told - number
+            found = correct_reward(self.ever, arm, 0, before, after.reward, 1.0, self._largest(EVER, arm))
+            sound = self._found(EVER, arm, found)
         if self.keeps_rewards:
             place = len(self.recent) - 1 - age
             if place < 0:
-                return  # it counts no more
-            self.recent[place] = self.recent[place]._replace(reward=after)
-        if self.kept.item(arm, 0, COUNT) < FORGOTTEN:
-            return
-        self.estimates.correct(self.table, self.kept, arm, before, after, self.fading**age, self.estimates.numbers)
+                return sound  # it counts no more
+            self.recent[place] = self.recent[place]._replace(reward=after.reward)
+        if self.estimator.window is not None:
+            self._sum_again()
+        elif self.kept.item(arm, 0, COUNT) >= FORGOTTEN:
+            weight, largest = self.fading**age, self._largest(COUNTING, arm)
+            rewards, numbers = (before, after.reward), self.estimates.numbers
+            found = self.estimates.correct(self.table, self.kept, arm, *rewards, weight, largest, numbers)
+            sound = self._found(COUNTING, arm, found) and sound
+        return sound
+
+    def _largest(self, what: int, arm: int) -> float:
+        """The largest sum of squares that corrections have found, as far as it counts."""
+        squares, told = self.largest.get((what, arm), (0.0, self.told))
+        return squares if what == EVER else float(squares * self.fading ** (self.told - told))
+
+    def _found(self, what: int, arm: int, squares: float) -> bool:
+        """Keep how large a sum of squares was that a correction found; False if digits were lost."""
+        if squares == LOST_DIGITS:
+            return False
+        self.largest[what, arm] = squares, self.told
+        return True
+
+    def knows_all(self, arm: int, lessons: Sequence[Lesson]) -> bool:
+        """Whether these are all rewards from which what is known of an arm was made."""
+        if not self.mixes:
+            return sum(one.arm == arm for one in lessons) == self.kept.item(arm, 0, COUNT)
+        n, fading = len(lessons), self.fading
+        total = (1 - fading**n) / (1 - fading) if fading < 1.0 else n  # without a prior
+        return n == self.told and (self.estimator.window is not None or math.isclose(total, self.total, rel_tol=1e-9))
+
+    def learn_again(self, arm: int, lessons: Sequence[Lesson]) -> None:
+        """Learn all rewards that there were again, in their order: all that is known of an arm, or of all, is new."""
+        fresh = type(self)(self.policy, self.discount, self.window)
+        for _ in range(self.count):
+            fresh.add()
+        for one in lessons:
+            if self.mixes or one.arm == arm:
+                fresh.learn(*one)
+        self.take_over(fresh, slice(None) if self.mixes else arm)
+        self.largest = {key: found for key, found in self.largest.items() if not self.mixes and key[1] != arm}
+
+    @property
+    def mixes(self) -> bool:
+        """Whether a reward changes what is known of other arms than its own."""
+        return self.estimator.forgets
+
+    def take_over(self, other: Self, arms: Any) -> None:
+        """Know what another one has learned of some arms."""
+        self.table[:, arms], self.kept[arms] = other.table[:, arms], other.kept[arms]
+        if self.ever is not None:
+            self.ever[arms] = (other.kept[:, :, :OWN] if other.ever is None else other.ever)[arms]
+        if self.keeps_rewards:
+            self.recent = other.recent
 
     # What a decision can change: what was noticed of contexts.
 
@@ -255,11 +327,12 @@ class Arms:
     def everything(self) -> tuple[Any, ...]:
         """All that is known, to be put back by `set_everything`."""
         ever = None if self.ever is None else self.ever.copy()
-        return self.table.copy(), self.kept.copy(), ever, self.count, self.total
+        return self.table.copy(), self.kept.copy(), ever, self.count, self.total, self.largest.copy()
 
     def set_everything(self, kept: tuple[Any, ...]) -> None:
         """Make everything what it was when `everything` was called; may be repeated."""
-        table, rows, ever, self.count, self.total = kept
+        table, rows, ever, self.count, self.total, largest = kept
+        self.largest = largest.copy()
         self.table, self.kept, self.ever = table.copy(), rows.copy(), None if ever is None else ever.copy()
 
     def put_back(self, image: tuple[Any, ...]) -> None:
@@ -372,6 +445,8 @@ class Arms:
         }
         if self.ever is not None:
             state["ever"] = self.ever[: self.count, 0].tolist()
+        if self.largest:
+            state["largest"] = self.largest_as_json()
         if self.estimator.size:
             state["pulls"] = self.row(PULLS).tolist()
             state["kept"] = [self.estimator.to_json(row[0, OWN:]) for row in self.kept[: self.count]]
@@ -399,6 +474,7 @@ class Arms:
         if not fits or len(recent) > (window or math.inf):
             raise ValueError(f"recent must be the rewards that count, got {by_arm.tolist()} by arm")
         self.told, self.total, self.recent = told, total, deque(recent)
+        self.restore_largest(state.get("largest", []))
         if ever is not None:
             self.ever = np.zeros((self.kept.shape[0], 1, OWN))
             self.ever[: self.count, 0] = ever
@@ -406,6 +482,19 @@ class Arms:
         own[:, [COUNT, SUM, LOST, SPREAD]], own[:, OWN:] = table[[0, 2, 3, 4]].T, kept
         seen[PULLS], seen[MEAN], seen[MEMORY:] = pulls, means, table[5:]
         seen[VARIANCE] = np.divide(spreads, counts, out=np.zeros(self.count), where=counts > 0)
+
+    def largest_as_json(self) -> list[list[float]]:
+        """What corrections have found, as rows of plain numbers."""
+        return [[*key, *found] for key, found in self.largest.items()]
+
+    def restore_largest(self, rows: Any) -> None:
+        """Take what `largest_as_json` gave."""
+        for what, arm, squares, told in rows:
+            if what not in (COUNTING, EVER) or check_count("arm", arm, least=0) >= self.count:
+                raise ValueError(f"largest must be of known arms, got {rows!r:.60}")
+            if not check_number("largest", squares) >= 0 or check_count("largest", told, least=0) > self.told:
+                raise ValueError(f"largest must be squares of at most {self.told} rewards, got {rows!r:.60}")
+            self.largest[what, arm] = float(squares), told
 
     def _ever_from(self, rows: Any, told: int) -> F64 | None:
         """The plain statistics of all rewards; bandits that neither forget nor have priors have none, nor has 0.1.0."""

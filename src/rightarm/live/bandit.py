@@ -421,11 +421,12 @@ class Bandit(Generic[A]):
             if state.settings.window_of_reward is not None:
                 self._actions.close_windows(self._actions.now())
             number, value = state.ledger.number_of(decision), state.check_reward(reward)
-            if number in state.ledger.pending:
+            waiting = state.ledger.pending.get(number)
+            if waiting is not None and waiting.so_far is None:
                 raise ValueError(f"decision {number} has no reward yet that could be corrected: tell it")
-            answered = state.ledger.answered[number]
+            before = state.ledger.answered[number].reward if waiting is None else waiting.so_far
             self._actions.take({number: value})
-            return answered.reward != value
+            return before != value
 
     def cancel(self, decision: Decision[A] | int | str) -> bool:
         """Forget a decision that will have no reward; False if it does not wait for one any more."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from rightarm.estimators.compiled import GAP_VARIANCE, MEAN, PULLS, VARIANCE
 from rightarm.estimators.linear import see_arms, see_context
 from rightarm.estimators.statistics import COUNT, LOST, OWN, SPREAD, SUM, correct_reward
 from rightarm.formula import check_count, check_number
-from rightarm.live.arms import MOST, SAME, Arms, check_sizes
+from rightarm.live.arms import COUNTING, EVER, MOST, SAME, Arms, Lesson, check_sizes
 from rightarm.scores.policy import Policy
 from rightarm.types import F64, I64
 
@@ -218,19 +218,31 @@ class ContextArms(Arms):
         own, fading = self.design.own, self.fading
         if fading < 1.0:
             arrowhead.fade(self.factor, self.common, self.count, own, fading, *self.ridges)
-        self._learn(np.frombuffer(context.row), reward, arm, own, self.factor, self.common, self.kept)
+        self._learn(_row(context), reward, arm, own, self.factor, self.common, self.kept)
         self.told += 1
         self.total = self.total * fading + 1
 
-    def check_correction(self) -> None:
+    def correct(self, number: int, before: float, after: Lesson) -> bool:
         if not self.estimator.sums:
-            raise ValueError(f"{self.estimator} cannot correct a reward: it cannot take one back that it has learned")
+            return False
+        arm, reward, weight, row = after.arm, after.reward, self.fading ** (self.told - number), _row(after.context)
+        pool = 0 if self.design.joint else arm
+        found = correct_reward(self.kept, arm, 0, before, reward, 1.0, self._largest(EVER, arm))
+        sound, largest, own = self._found(EVER, arm, found), self._largest(COUNTING, pool), self.design.own
+        found = arrowhead.correct(row, before, reward, weight, arm, own, self.factor, self.common, largest)
+        return self._found(COUNTING, pool, found) and sound
 
-    def correct(self, arm: int, number: int, before: float, after: float, context: Context | None = None) -> None:
-        assert context is not None
-        correct_reward(self.kept, arm, 0, before, after, 1.0)
-        weight, row = self.fading ** (self.told - number), np.frombuffer(context.row)
-        arrowhead.correct(row, before, after, weight, arm, self.design.own, self.factor, self.common)
+    @property
+    def mixes(self) -> bool:
+        return self.fading < 1.0 or self.design.joint > 0
+
+    def take_over(self, other: Self, arms: Any) -> None:
+        self.kept[arms], self.factor[:, arms], self.common[:] = other.kept[arms], other.factor[:, arms], other.common
+
+    def twin(self) -> Self:
+        twin = super().twin()
+        twin.factor, twin.common = self.factor.copy(), self.common.copy()
+        return twin
 
     def rescale(self, factor: float, shift: float) -> None:
         raise ValueError(f"what {self.policy!r} has learned cannot be scaled to another range of rewards")
@@ -292,7 +304,7 @@ class ContextArms(Arms):
 
     def to_json(self) -> dict[str, Any]:
         plain = [self.statistic(COUNT), self.means(), *(self.statistic(which) for which in (SUM, LOST, SPREAD))]
-        return {
+        state = {
             "told": self.told,
             "total": self.total,
             "table": np.array(plain).tolist(),
@@ -301,6 +313,7 @@ class ContextArms(Arms):
             "common": _text(self.common),
             "moments": [_text(part) for part in self.moments],
         }
+        return state | ({"largest": self.largest_as_json()} if self.largest else {})
 
     def restore(self, state: Mapping[str, Any]) -> None:
         told, total = check_count("told", state["told"], least=0), check_number("total", state["total"])
@@ -322,6 +335,7 @@ class ContextArms(Arms):
             if (part[[VALUES, SQUARES]] < 0).any():
                 raise ValueError(f"moments must have no negative counts and squares, got {part.tolist()}")
         self.told, self.total, self.moments = told, total, (first, second)
+        self.restore_largest(state.get("largest", []))
         self.kept[: self.count, 0, [COUNT, SUM, LOST, SPREAD]] = table[[0, 2, 3, 4]].T
 
     def _factor_from(self, text: Any) -> F64:
@@ -338,6 +352,11 @@ class ContextArms(Arms):
         sizes = 8 * self.features.size, 8 * (self.design.own + self.design.joint)
         if context is None or (len(context.encoded), len(context.row)) != sizes:
             raise ValueError(f"context must be {sizes[0]} and {sizes[1]} bytes of every decision, got {context!r:.60}")
+
+
+def _row(context: Context) -> F64:
+    """What is learned from, as numbers."""
+    return np.frombuffer(context.row)
 
 
 def arms_for(policy: Policy, discount: float | None = None, window: int | None = None) -> Arms:

@@ -15,7 +15,7 @@ import numpy as np
 
 from rightarm.contexts import Features
 from rightarm.live.another_policy import carried_over, change_of_scale
-from rightarm.live.arms import Arms, Law, check_reward, draw
+from rightarm.live.arms import Arms, Law, Lesson, check_reward, draw
 from rightarm.live.contextual import ContextArms, Seen, arms_for
 from rightarm.live.draws import Draws
 from rightarm.live.ledger import Answer, Decision, Ledger, Unit, Waiting
@@ -135,15 +135,44 @@ class State:
 
     def corrected(self, number: int, before: Answer, reward: float) -> None:
         """Another reward takes the place of a decision's answer."""
-        learned = before.learned
+        answer = before._replace(reward=reward, silent=False)
         if before.reward is None:
-            self.known.learn(before.arm, self.scaled(reward), before.propensity, before.context)
-            learned = self.known.told
-        else:
-            values = self.scaled(before.reward), self.scaled(reward)
-            self.known.correct(before.arm, learned, *values, before.context)
-        self.ledger.answered[number] = before._replace(reward=reward, learned=learned, silent=False)
+            self.known.learn(*self._lesson(answer))
+            answer = answer._replace(learned=self.known.told)
+        self.ledger.answered[number] = answer
+        if before.reward is not None and not self._correct(self.known, before, reward):
+            lessons = self._remembered()
+            if self.known.knows_all(before.arm, lessons):  # else an earlier version of rightarm wrote this in a log
+                self.known.learn_again(before.arm, lessons)
         self._changed()
+
+    def check_corrections(self, late: Iterable[tuple[int, Answer, float]]) -> None:
+        """Raise if answers of decisions cannot be replaced, one after the other, by these rewards without a trace."""
+        twin = self.known.twin()
+        for number, before, reward in late:
+            if before.reward is None:
+                twin.learn(*self._lesson(before._replace(reward=reward)))
+            elif not self._correct(twin, before, reward):
+                lessons = self._remembered()
+                if not self.known.knows_all(before.arm, lessons):
+                    raise ValueError(
+                        f"decision {number} cannot be corrected from {before.reward:g} to {reward:g}: that takes all "
+                        f"rewards again, and of {self.known.told:,} only {len(lessons):,} are remembered, and no prior"
+                    )
+
+    def _correct(self, known: Arms, before: Answer, reward: float) -> bool:
+        assert before.reward is not None
+        return known.correct(before.learned, self.scaled(before.reward), self._lesson(before._replace(reward=reward)))
+
+    def _lesson(self, answer: Answer) -> Lesson:
+        assert answer.reward is not None
+        return Lesson(answer.arm, self.scaled(answer.reward), answer.propensity, answer.context)
+
+    def _remembered(self) -> list[Lesson]:
+        """The rewards that are remembered one by one, in the order in which they were learned."""
+        ledger, told = self.ledger, self.known.told
+        answers = [one for one in (*ledger.answered.values(), *ledger.observed.values()) if 0 < one.learned <= told]
+        return [self._lesson(one) for one in sorted(answers, key=operator.attrgetter("learned"))]
 
     def came_late(self, number: int, reward: float) -> None:
         """A reward came too late to be learned."""
@@ -153,8 +182,9 @@ class State:
         """A reward of an arm came that belongs to no decision."""
         if seen is not None:
             self.known.notice(seen)
-        self.known.learn(arm, self.scaled(reward), 1.0, None if seen is None else seen.context(arm))
-        self.ledger.settle(arm, reward)
+        answer = Answer(reward, arm, context=None if seen is None else seen.context(arm))
+        self.known.learn(*self._lesson(answer))
+        self.ledger.observe(answer._replace(learned=self.known.told))
         self._changed()
 
     def add_arms(self, names: Iterable[Hashable]) -> None:
@@ -276,11 +306,17 @@ class State:
         self._law = None
         self.known.put_back(learned)
 
+    def correcting_image(self, rewards: int, late: Iterable[tuple[int, Answer, float]]) -> tuple[Any, ...]:
+        """What so many rewards change, of which some take the place of others."""
+        answers = {number: before for number, before, _ in late}
+        return self.image(None, rewards), self.known.recent.copy(), self.known.largest.copy(), answers
+
     def put_back_corrected(self, image: tuple[Any, ...]) -> None:
-        """Undo corrections: ``image`` is one of `image`, and the rewards that were kept one by one."""
-        learned, recent = image
+        """Undo corrections: put back what `correcting_image` gave."""
+        learned, recent, largest, answers = image
         self.put_back(learned)
-        self.known.recent = recent.copy()
+        self.known.recent, self.known.largest = recent.copy(), largest.copy()
+        self.ledger.answered.update(answers)  # from which all may have to be learned again
 
     def whole_image(self) -> tuple[Any, ...]:
         """What `set_arms` and `set_policy` change."""

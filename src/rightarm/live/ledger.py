@@ -17,7 +17,7 @@ from rightarm.logs.events import check_propensity
 from rightarm.types import F64, I64
 
 SKIPPED_BITS = 36  # of ids, by chance: a bandit can come back some 10,000 times before ids reach 2^53
-REMEMBERED = 100_000  # answered decisions whose reward is remembered, to notice or to correct what is told again
+REMEMBERED = 100_000  # answers, and rewards without a decision, that are remembered: some day they may be corrected
 
 A = TypeVar("A", bound=Hashable)
 Unit = str | int
@@ -115,6 +115,7 @@ class Ledger:
         self.first = self.next_id = first
         self.pending: dict[int, Waiting] = {}
         self.answered: OrderedDict[int, Answer] = OrderedDict()
+        self.observed: dict[int, Answer] = {}  # rewards that belong to no decision, by their number
         self.units: dict[Unit, Waiting] = {}  # the latest decision for each, without context or reward
         self.waiting: I64 = np.zeros(0, dtype=np.int64)  # how many decisions of each arm are pending
         self.settled: dict[int, tuple[float, float]] = {}  # of each arm the extremes of rewards not remembered here
@@ -163,6 +164,14 @@ class Ledger:
         np.fmax.at(highs, arms, rewards)
         return lows, highs
 
+    def observe(self, answer: Answer) -> None:
+        """A reward came that belongs to no decision; it is remembered as long as answers are."""
+        self.observed[answer.learned] = answer
+        if answer.reward is not None:
+            self.settle(answer.arm, answer.reward)
+        if len(self.observed) > REMEMBERED:
+            del self.observed[next(iter(self.observed))]
+
     def recount(self, arms: int) -> None:
         """Count anew how many decisions of each of so many arms are pending."""
         pending = [waiting.arm for waiting in self.pending.values()]
@@ -205,6 +214,7 @@ class Ledger:
 
     def as_json(self) -> dict[str, Any]:
         """All decisions as plain lists."""
+        observed = [[one.learned, one.arm, one.reward, *_context(one)] for one in self.observed.values()]
         return {
             "first_id": self.first,
             "next_id": self.next_id,
@@ -212,7 +222,7 @@ class Ledger:
             "answered": [[number, *answer[:5], *_context_and_time(answer)] for number, answer in self.answered.items()],
             "units": [_as_list(waiting) for waiting in self.units.values()],
             "settled": [[arm, *ends] for arm, ends in self.settled.items()],
-        }
+        } | ({"observed": observed} if observed else {})
 
     def restore(self, names: Sequence[Any], plain: dict[str, Any]) -> None:
         """Take what a saved bandit had, after a look at all of it; ``names`` are those of the arms."""
@@ -227,6 +237,8 @@ class Ledger:
         for arm, *ends in listed("settled", plain.get("settled", [])):
             for end in ends:
                 self.settle(_known_arm(arm, len(names)), check_reward(end))
+        for learned, arm, reward, *context in listed("observed", plain.get("observed", [])):
+            self.observe(_answer_from([reward, arm, learned, 1.0, False, *context], len(names)))
         self.units.clear()  # which stand in their own order
         for row in listed("units", plain.get("units", [])):
             waiting = _from_list(row, names)

@@ -91,7 +91,7 @@ def _restored(plain: dict[str, Any], given: Policy | None) -> State:
     state.add_arms(names)
     state.ledger.restore(names, plain)
     state.known.restore(plain["statistics"])
-    for rows in (state.ledger.pending, state.ledger.answered):
+    for rows in (state.ledger.pending, state.ledger.answered, state.ledger.observed):
         for one in rows.values():
             state.known.check_context(one.context)
     state.active = [flag(active) for active in listed("active", plain["active"])]
