@@ -107,3 +107,24 @@ def test_sure_arms_but_one_best() -> None:
     """Without any spread an arm's gap alone is its scale; the best one has none."""
     scores = POLICY.scores(5, [1, 4], [2.0, 1.0], z=[10.0, 10.0], variances=[0.0, 0.0])
     assert scores == pytest.approx([2.0, 1.0 + math.sqrt(6) / (2 * 2 ** (1 / 6) * 2) * 10])
+
+
+def proved_chance(arms: int, fewest: float) -> float:
+    """Return the lower bound of Proposition 1 in docs/which-policy.md for an arm with the fewest pulls."""
+    kappa = 1 / (2 * arms ** (1 / 6))
+    b = kappa * math.sqrt(2 - 1 / 6)
+    zeta = min(math.log(arms), math.sqrt(fewest) / (kappa * math.sqrt(6)))
+    return (1 - 1 / math.e) * math.exp(-zeta - math.sqrt(fewest) / b - (arms - 1) * math.exp(-zeta))
+
+
+@pytest.mark.parametrize("arms", [2, 5, 10, 50])
+def test_an_arm_with_the_fewest_pulls_has_the_chance_that_is_proved(arms: int) -> None:
+    random = np.random.default_rng(arms)
+    for _ in range(150):
+        pulls = np.floor(1 + random.pareto(1.0, arms) * random.choice([1, 5, 20])).clip(max=300)
+        means = random.exponential(size=arms) * 10 ** random.uniform(-2, 1, arms)
+        variances = random.exponential(size=arms) * 10 ** random.uniform(-4, 1)
+        state = {"pulls": pulls, "means": means, "variances": variances}
+        chances = ra.probabilities(ra.ScaledGumbel(), round=int(pulls.sum()) + 1, **state)
+        fewest = int(np.argmin(pulls))
+        assert chances[fewest] >= proved_chance(arms, pulls[fewest])
