@@ -93,9 +93,7 @@ def test_windows_of_reward(tmp_path: Path, learn: str) -> None:
     rows = [re.findall("<td.*?>(.*?)</td>", row) for row in section.split("<tr>")[2:]]
     clicked = frame.filter(pl.col("reward") == 1.0)
     clicks = [clicked.height, *(clicked.filter(pl.col("arm") == arm).height for arm in DELAYS)]
-    assert [row[:2] for row in rows] == [
-        [arm, str(count)] for arm, count in zip(["all", *DELAYS], clicks, strict=True)
-    ]
+    assert [row[:2] for row in rows] == [[arm, str(count)] for arm, count in zip(["all", *DELAYS], clicks, strict=True)]
     assert [bool(re.fullmatch(r"(\d+ min ?)?(\d+ s)?", longest)) for *_, longest in rows] == [False, True, False]
     assert [longest.endswith(" d") for *_, longest in rows] == [False] * 3
 

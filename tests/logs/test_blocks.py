@@ -21,7 +21,10 @@ ARMS = ["red", "grün", "blue", "7"]
 
 def life(chance: random.Random, events: int) -> list[dict[str, Any]]:
     """Events of all kinds, in an order that can be; their times are in any order."""
-    settings = {"window_of_reward": chance.choice([None, 3e5, 9e5]), "default": chance.choice([None, 0.25])}
+    settings: dict[str, Any] = {
+        "window_of_reward": chance.choice([None, 3e5, 9e5]),
+        "default": chance.choice([None, 0.25]),
+    }
     settings["learn"] = chance.choice(["at once", "at close"])
     made: list[dict[str, Any]] = [{"event": "settings", "settings": settings, "time": START}]
     made.append({"event": "arms", "arms": ARMS[:2], "time": START})

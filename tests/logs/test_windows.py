@@ -24,7 +24,7 @@ WINDOW = 100.0
 def story(path: Path, seed: int, **settings: Any) -> None:
     """Decisions, and everything that can come of them in and after their windows; the last event closes no window."""
     clock, chance = Clock(), random.Random(seed)
-    options = {"window_of_reward": WINDOW, "clock": clock, "reward_range": (0, 100)} | settings
+    options: dict[str, Any] = {"window_of_reward": WINDOW, "clock": clock, "reward_range": (0, 100)} | settings
     with ra.Bandit(["a", "b"], ra.UCB(C=0.5), log=path, seed=seed, floor=0.2, **options) as bandit:
         made = list[int]()
         for _ in range(250):

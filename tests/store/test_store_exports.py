@@ -6,9 +6,11 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import rightarm as ra
+from bandits import Clock
 from rightarm.messages import Ask, Definition, Tell
 from rightarm.store import NotFound, open_store, verbs
 from rightarm.store.exports import ENDINGS, export, log_lines
@@ -36,3 +38,22 @@ def test_the_log_makes_the_bandit_again(store_url: str, tmp_path: Path) -> None:
     with ra.Bandit.from_log(tmp_path / "home.jsonl") as again:
         assert again.table() == table
         assert again.ask().propensity > 0
+
+
+def test_open_windows_of_reward_are_left_out(store_url: str, tmp_path: Path) -> None:
+    """Three decisions that stayed silent are exported as 0, a click in an open window is not."""
+    clock = Clock()
+    with closing(open_store(store_url, clock=clock)) as store:
+        definition = Definition(arms=["a", "b"], policy="UCB(C=0.5)", seed=3, window_of_reward=60.0, default=0.0)
+        store.do(store.create("home", definition, ra.UCB(C=0.5), by="me"))
+        store.do("home", lambda live: verbs.ask(live, Ask(size=3)))
+        clock.now += 60.0
+        choices = store.do("home", lambda live: verbs.ask(live, Ask(size=2)))
+        store.do("home", partial(verbs.tell, rewards=[Tell(decision=choices[0].decision, reward=1.0)]))
+        made = {ending: export(store, "home", tmp_path / f"home{ending}") for ending in ENDINGS.values()}
+    with np.load(made[".npz"]) as feedback:
+        assert feedback["reward"].tolist() == [0.0] * 3
+        assert feedback["open_windows"] == 2
+    assert len(made[".dsjson"].read_text().splitlines()) == 3
+    for ending in (".jsonl", ".parquet"):
+        assert ra.read_log(made[ending])["reward"].to_list() == [0.0, 0.0, 0.0, None, None]

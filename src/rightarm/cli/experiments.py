@@ -82,7 +82,9 @@ def _inches(size: str | None) -> tuple[float, float] | None:
 
 @app.command()
 def report(
-    source: Annotated[Path, typer.Argument(help="The folder of an experiment's results, or the log of a live bandit.")],
+    source: Annotated[
+        Path, typer.Argument(help="The folder of an experiment's results, or the log or folder of a bandit.")
+    ],
     output: Annotated[
         Path | None,
         typer.Option(help="The page; report.html in the folder, or the log's name with .html, unless given."),

@@ -23,6 +23,7 @@ KINDS = {"reward": REWARD, "cancel": CANCEL, "expiry": EXPIRY, "correction": COR
 DECISION = np.dtype([("id", "i8"), ("place", "i8")])  # place: the number of the event
 ANSWER = np.dtype([("id", "i8"), ("place", "i8"), ("kind", "i1"), ("reward", "f8"), ("time", "f8")])
 
+
 @dataclass(frozen=True)
 class Outcomes:
     """What became of the decisions of a log, in the order in which they were made."""
