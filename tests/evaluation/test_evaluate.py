@@ -162,7 +162,7 @@ def test_a_log_is_read_from_its_file(tmp_path: Path) -> None:
 
 
 def test_worthless_weights_are_said() -> None:
-    log = {"arm": ["a"] * 199 + ["b"], "propensity": [0.99] * 199 + [0.01], "reward": [1.0] * 200}
+    log = {"arm": ["a"] * 199 + ["b"], "propensity": [0.99] * 199 + [0.01], "reward": [0.0, 1.0] * 100}
     with pytest.warns(UserWarning, match="rows|weight") as caught:
         result = evaluate(log, {"b": 1.0})
     assert "the 200 rows are worth only 1.0 of the policy's own" in result.warnings[0]

@@ -29,7 +29,7 @@ from rightarm.live.draws import Draws
 from rightarm.live.explanations import Explanation
 from rightarm.live.fold import State
 from rightarm.live.folder import Folder
-from rightarm.live.ledger import A, Decision, Unit, check_unit
+from rightarm.live.ledger import A, Decision, Unit, Waiting, check_unit
 from rightarm.live.names import distinct, hashable_name
 from rightarm.live.recovery import Log
 from rightarm.live.settings import AT_ONCE, CORRECT, LAST, Settings, check_seconds
@@ -189,6 +189,11 @@ class Bandit(Generic[A]):
             self._actions.settle()
         return self._state
 
+    def _due(self) -> list[Waiting]:
+        """The decisions whose window of reward has closed and which are not learned yet; to be called with the lock."""
+        state = self._ready()
+        return [] if state.settings.seconds is None else state.due(self._actions.now())
+
     def close(self) -> None:
         """Close the log, if there is one; a bandit in a ``with`` statement does so at its end.
 
@@ -231,7 +236,7 @@ class Bandit(Generic[A]):
         """The decisions that wait for a reward, the oldest first; not those whose ``window_of_reward`` has closed."""
         with self._lock:
             state = self._ready()
-            closed = {waiting.decision.id for waiting in state.due(self._actions.now())}
+            closed = {waiting.decision.id for waiting in self._due()}
             return [one.decision for number, one in state.ledger.pending.items() if number not in closed]
 
     @property
@@ -634,7 +639,7 @@ class Bandit(Generic[A]):
         contexts, mean and interval are those of the decisions where the arm was chosen, and do not compare arms.
         """
         with self._lock:
-            return summary.table(self._ready(), self._actions.now())
+            return summary.table(self._ready(), self._due())
 
     @property
     def warning(self) -> str:
@@ -663,14 +668,14 @@ class Bandit(Generic[A]):
 
     def __str__(self) -> str:
         with self._lock:
-            return summary.as_text(self._ready(), self._actions.now())
+            return summary.as_text(self._ready(), self._due())
 
     def __repr__(self) -> str:
         return f"<Bandit: {self.policy}, {len(self._state.names)} arms, {self._state.known.told:,} rewards>"
 
     def _repr_html_(self) -> str:
         with self._lock:
-            return summary.as_html(self._ready(), self._actions.now())
+            return summary.as_html(self._ready(), self._due())
 
     def plot(self, path: str | os.PathLike[str] | None = None, *, title: str | None = None) -> Any:
         """Draw every arm's estimate with its interval, its share of the pulls and its probability now.
@@ -679,8 +684,8 @@ class Bandit(Generic[A]):
         given back and which a notebook shows.
         """
         with self._lock:
-            state, now = self._ready(), self._actions.now()
-            rows, heading = summary.table(state, now), summary.heading(state, now)
+            state, due = self._ready(), self._due()
+            rows, heading = summary.table(state, due), summary.heading(state, due)
             heading += f"; cannot tell yet: {answers.warning(state)}" if answers.warning(state) else ""
         return summary.draw_arms(rows, None if path is None else Path(path), heading if title is None else title)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from rightarm import text
 from rightarm.inference.sequences import ASYMPTOTIC, FEWEST, REMEDY
 from rightarm.live import answers
 from rightarm.live.fold import State
+from rightarm.live.ledger import Waiting
 from rightarm.notebook import html_table
 from rightarm.text import counted, number, wrapped
 
@@ -23,8 +24,8 @@ MOST = 60  # arms; more could not be read
 INTERVAL = "95%, at any time"
 
 
-def table(state: State, time: float) -> list[dict[str, Any]]:
-    """A row for each arm, as it is at a time; `Bandit.table` says what is in it."""
+def table(state: State, due: Sequence[Waiting]) -> list[dict[str, Any]]:
+    """A row for each arm; `Bandit.table` says what is in it. Decisions that are ``due`` do not wait any more."""
     known, now = state.known, dict[int, float]()
     contextual = known.estimator.asks_context  # then there is no probability without a context
     if any(state.active) and not contextual:
@@ -34,7 +35,7 @@ def table(state: State, time: float) -> list[dict[str, Any]]:
     pulls, estimates, total = shown[0].tolist(), state.unscaled(shown[1]).tolist(), shown[0].sum().item()
     rewards = answers.rewards(state)
     found, counts, means, lacks = rewards.intervals(0.95), rewards.counts, rewards.means, rewards.short_of()
-    pending = state.ledger.waiting - np.bincount([one.arm for one in state.due(time)], minlength=len(state.names))
+    pending = state.ledger.waiting - np.bincount([one.arm for one in due], minlength=len(state.names))
     lows, highs = ([None if math.isnan(end) else end for end in ends.tolist()] for ends in (found.lows, found.highs))
     return [
         {
@@ -55,27 +56,27 @@ def table(state: State, time: float) -> list[dict[str, Any]]:
     ]
 
 
-def heading(state: State, time: float) -> str:
-    """The policy, and how many rewards it has learned and waits for at a time."""
-    pending = len(state.ledger.pending) - len(state.due(time))
+def heading(state: State, due: Sequence[Waiting]) -> str:
+    """The policy, and how many rewards it has learned and waits for."""
+    pending = len(state.ledger.pending) - len(due)
     return f"{state.known.policy}, {state.known.told:,} rewards, {pending:,} pending"
 
 
 TITLES = ["arm", "pulls", "estimate", INTERVAL, "share", "probability", ""]
 
 
-def as_text(state: State, time: float) -> str:
+def as_text(state: State, due: Sequence[Waiting]) -> str:
     """The table for the eye."""
-    below = map(wrapped, notes(state, time))
-    return "\n".join([wrapped(heading(state, time)), text.table(TITLES, lines(state, time)), *below])
+    below = map(wrapped, notes(state, due))
+    return "\n".join([wrapped(heading(state, due)), text.table(TITLES, lines(state, due)), *below])
 
 
-def as_html(state: State, time: float) -> str:
+def as_html(state: State, due: Sequence[Waiting]) -> str:
     """The table for a notebook."""
-    return html_table(TITLES, lines(state, time), title=heading(state, time), notes=notes(state, time))
+    return html_table(TITLES, lines(state, due), title=heading(state, due), notes=notes(state, due))
 
 
-def lines(state: State, time: float) -> list[list[str]]:
+def lines(state: State, due: Sequence[Waiting]) -> list[list[str]]:
     """The table's lines for the eye."""
     return [
         [
@@ -87,18 +88,18 @@ def lines(state: State, time: float) -> list[list[str]]:
             number(row["probability"]),
             "retired" if row["retired"] else "",
         ]
-        for row in table(state, time)
+        for row in table(state, due)
     ]
 
 
-def notes(state: State, time: float) -> list[str]:
+def notes(state: State, due: Sequence[Waiting]) -> list[str]:
     """What one should know of the numbers."""
-    found, warning, due = list[str](), answers.warning(state), len(state.due(time))
+    found, warning = list[str](), answers.warning(state)
     if warning:
         found.append(f"Cannot tell yet which arm is better: {warning}.")
     if due:
         found.append(
-            f"Not learned yet: {text.counted(due, 'decision')} whose window has closed; the next ask, tell or "
+            f"Not learned yet: {text.counted(len(due), 'decision')} whose window has closed; the next ask, tell or "
             "close_windows() does that."
         )
     if state.known.estimator.asks_context:
