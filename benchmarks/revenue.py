@@ -1,8 +1,8 @@
 """How often intervals without a range miss on revenue: `python -m benchmarks.revenue`.
 
-Few visitors buy, for a log-normal sum, and two arms are alike. A policy chooses by the rewards so far, and all is looked
-at twenty times. A run counts if the truth is outside at any look. Visitors come in batches of a fiftieth of all so far,
-each batch to one arm, so that many runs are played side by side; that is at least as adaptive as one at a time.
+Few visitors buy, for a log-normal sum, and two arms are alike. A policy chooses by the rewards so far, and all is
+looked at twenty times. A run counts if the truth is outside at any look. Visitors come in batches of a fiftieth of all
+so far, each batch to one arm, so that many runs can be played side by side.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def missed(problem: Revenue, looks: Looks, gate: bool = True) -> Missed:
     effective = effective_rewards(counts, means, spreads, (extremes[0], extremes[1]))
     rewards = Normal(counts, means, spreads, None, effective if gate else np.where(spreads > 0, counts, 0.0))
     found, above = rewards.intervals(1 - ERROR), rewards.gaps(ERROR / rewards.sides)
-    wrong = ((found.lows > problem.mean) | (found.highs < problem.mean)).any(axis=0)
+    wrong = np.asarray(((found.lows > problem.mean) | (found.highs < problem.mean)).any(axis=0))
     apart = ((above[..., 0, 1] < 0) | (above[..., 1, 0] < 0)).any(axis=0)
     opened = np.isfinite(found.lows[-1]).all(axis=-1)
     return Missed(wrong.sum(axis=0).tolist(), int(wrong.any(axis=1).sum()), int(apart.sum()), int(opened.sum()))

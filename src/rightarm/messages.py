@@ -221,12 +221,12 @@ class ArmSummary(Answer):
     low: float | None
     high: float | None
     kind: str | None
-    lacking: str | None
-    """Why there is no interval; None if there is one."""
     share: float
     probability: float | None
     pending: int
     retired: bool
+    lacking: str | None = None
+    """Why there is no interval; None if there is one."""
 
 
 class Summary(Answer):
@@ -262,12 +262,12 @@ class Difference(Answer):
     confidence: float
     kind: str
     better: bool | None
-    lacking: str | None
-    """What has to come before anything can be told; None if nothing."""
     text: str
     """All of it in words."""
     warning: str = ""
     """That of the summary."""
+    lacking: str | None = None
+    """What has to come before anything can be told; None if nothing."""
 
     def __str__(self) -> str:
         return self.text
@@ -292,11 +292,11 @@ class Best(Answer):
     tolerance: float
     confidence: float
     kind: str
-    lacking: str | None
-    """What has to come before arms can be compared; None if nothing."""
     text: str
     warning: str = ""
     """That of the summary; ``stop`` is never true with it."""
+    lacking: str | None = None
+    """What has to come before arms can be compared; None if nothing."""
 
     def __str__(self) -> str:
         return self.text

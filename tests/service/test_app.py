@@ -47,6 +47,26 @@ def test_decisions_are_those_of_a_bandit_with_the_same_seed(app: Served) -> None
     assert chances == [{"arm": "red", "probability": 1.0}]
 
 
+def test_without_evidence_answers_are_null_and_say_why(app: Served) -> None:
+    for name, settings in (("home", {}), ("shop", {"reward_range": None})):
+        assert app.client.put(f"/bandits/{name}", json=HOME | settings).status_code in (200, 201)
+        best = app.get(f"/bandits/{name}/best?tolerance=9").json()
+        assert (best["leader"], best["stop"], best["lacking"]) == (None, False, "no reward of red or blue")
+        apart = app.get(f"/bandits/{name}/difference?arm=red&other=blue").json()
+        assert (apart["estimate"], apart["better"]) == (None, None)
+        assert apart["text"] == best["text"] == "cannot tell yet: no reward of red or blue"
+        assert {row["lacking"] for row in app.get(f"/bandits/{name}/summary").json()["arms"]} == {"no reward"}
+    for arm, reward in (("red", 0.0), ("red", 1.0), ("blue", 0.0)):
+        app.post("/bandits/shop/tell", {"arm": arm, "reward": reward})
+    rows = app.get("/bandits/shop/summary").json()["arms"]
+    assert [(row["low"], row["high"], row["kind"]) for row in rows] == [(None, None, None)] * 2
+    assert [row["lacking"] for row in rows] == [f"{count} of 100 effective rewards" for count in (1, 0)]
+    apart, best = (app.get(f"/bandits/shop/{path}").json() for path in ("difference?arm=red&other=blue", "best"))
+    assert (apart["low"], apart["high"], best["cost"], best["leader"], best["stop"]) == (None, None, None, None, False)
+    assert apart["lacking"] == best["lacking"]
+    assert best["lacking"].endswith("declare a reward_range or wait")
+
+
 def test_a_key_gives_the_same_answer_and_a_unit_keeps_its_arm(app: Served) -> None:
     assert app.ask(key="k") == app.ask(key="k") != app.ask(key="l")
     assert app.ask(unit="visitor")["decision"] == app.ask(unit="visitor")["decision"]

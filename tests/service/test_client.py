@@ -38,6 +38,9 @@ def test_the_service_decides_as_a_bandit_with_the_same_seed(service: Service) ->
         mine, theirs = home.ask(**options), model.ask(**options)
         assert mine._replace(version=0) == theirs._replace(version=0)
         assert home.tell(mine, i % 2) is model.tell(theirs, i % 2) is True
+        if i == 0:
+            for found, known in ((home.best(), model.best()), (home.difference("red", 3), model.difference("red", 3))):
+                assert (str(found), found.lacking) == (str(known), known.lacking)
     waiting, theirs = home.ask(3), model.ask(3)
     assert [one.id for one in waiting] == [one.id for one in theirs]
     assert home.tell([(one, 1.0) for one in waiting]) == model.tell([(one, 1.0) for one in theirs]) == [True] * 3

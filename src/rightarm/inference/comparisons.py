@@ -65,7 +65,7 @@ class Best:
     """Which arms can still be the best, and what choosing one of them for good can cost; `best` makes it."""
 
     leader: Hashable | None
-    """The arm with rewards that one can choose for good at the least risk; None while nothing bounds the risk of any."""
+    """The arm with rewards that one can choose for good at the least risk; None while no arm's risk has a bound."""
     candidates: tuple[Hashable, ...]
     """The arms that can still be the best one, the highest mean so far first."""
     arms: int

@@ -181,7 +181,7 @@ def effective_rewards(counts: F64, means: F64, spreads: F64, extremes: Extremes 
         distances = np.where(np.isnan(nearer), from_zero, np.maximum(nearer, 0.0))
     squares, variances = distances**2, spreads / np.maximum(counts, 1)
     shares = np.divide(squares, squares + variances, out=np.zeros(counts.shape), where=variances > 0)
-    return np.asarray(counts * shares)
+    return np.asarray((counts * shares).round(6))  # one purchase is one, whatever rounding made of the sums
 
 
 class Bounded:

@@ -46,11 +46,11 @@ def table(state: State, due: Sequence[Waiting]) -> list[dict[str, Any]]:
             "low": lows[i],
             "high": highs[i],
             "kind": None if lows[i] is None else found.kind,
-            "lacking": lacks[i] or None,
             "share": pulls[i] / total if total else 0.0,
             "probability": None if contextual and state.active[i] else now.get(i, 0.0),
             "pending": pending.item(i),
             "retired": not state.active[i],
+            "lacking": lacks[i] or None,
         }
         for i, name in enumerate(state.names)
     ]

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks.revenue import ERROR, PROBLEMS, Missed, Revenue, missed, played
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from benchmarks.revenue import ERROR, PROBLEMS, Missed, Revenue, missed, played
 from rightarm import inference
 from rightarm.inference.sequences import effective_rewards, rewards_of
 from rightarm.types import F64
@@ -39,15 +41,15 @@ def kish(x: F64) -> float:
 def test_of_revenue_they_are_the_squared_sum_over_the_sum_of_squares(sums: list[float], others: int) -> None:
     revenue = np.array(sums + [0.0] * others)
     for known in (True, False):
-        assert worth(revenue, known) == pytest.approx(kish(revenue), rel=1e-9)
+        assert worth(revenue, known) == pytest.approx(kish(revenue), abs=1e-6)
     for changed in (revenue - 1, revenue + 100, -revenue, 5 - revenue, 1e6 * revenue):
-        assert worth(changed) == pytest.approx(kish(revenue), rel=1e-6)
+        assert worth(changed) == pytest.approx(kish(revenue), rel=1e-6, abs=1e-6)
 
 
 def test_they_are_never_more_than_the_squared_sum_over_the_sum_of_squares_says_of_rewards_from_0_on() -> None:
     random = np.random.default_rng(1)
     for values in (random.exponential(size=50), random.uniform(3, 4, 50), 9 - random.exponential(size=50)):
-        assert worth(values) <= kish(values) * (1 + 1e-9)
+        assert worth(values) <= kish(values) + 1e-6
 
 
 def test_of_two_values_they_are_the_rarer_ones() -> None:
@@ -70,7 +72,7 @@ def test_extremes_are_those_of_the_arms() -> None:
         inference.means([5, 5], [0.0, 1.0], [1.0, 1.0], extremes=([0.0], [1.0, 2.0]))
     centred = inference.means([500, 500], [0.0, 0.0], [500.0] * 2, extremes=([-3.0, math.nan], [3.0, math.nan]))
     assert np.isnan(centred.lows).tolist() == [False, True]
-    options = {"extremes": ([-3.0, -3.0], [3.0, 3.0])}
+    options: dict[str, Any] = {"extremes": ([-3.0, -3.0], [3.0, 3.0])}
     assert math.isinf(inference.difference([500, 500], [0.0, 0.2], [500.0] * 2).high)
     assert math.isfinite(inference.difference([500, 500], [0.0, 0.2], [500.0] * 2, **options).high)
     assert inference.best([500, 500], [0.0, 2.0], [500.0] * 2, **options).stop
@@ -123,26 +125,38 @@ def test_zero_alone_does_not_see_a_shift() -> None:
     looks = played(problem, "BGE, C = σ/3", runs, seed=11)
     rewards = rewards_of(*looks[:3], None, None)
     found = rewards.intervals(1 - ERROR)
-    wrong = ((found.lows > problem.mean) | (found.highs < problem.mean)).any(axis=0)
-    assert too_many(int(wrong.any(axis=1).sum()), runs)
+    wrong = ((found.lows > problem.mean) | (found.highs < problem.mean)).any(axis=(0, 2))
+    assert too_many(int(wrong.sum()), runs)
     check(missed(problem, looks), runs, any_arm=True)
 
 
-@pytest.mark.parametrize("law", ["normal", "uniform", "exponential"])
-def test_differences_hold_at_the_whole_error(law: str) -> None:
-    """With a known and an estimated deviation, looked at after every reward, the arms taking turns."""
-    runs, rounds, random = 1_000, 1_000, np.random.default_rng(3)
-    size, tail = (rounds, runs, 2), np.arange(1, rounds + 1)[:, None, None]
-    x = {"normal": random.normal, "uniform": lambda size: random.uniform(-(3**0.5), 3**0.5, size)}.get(
-        law, lambda size: random.exponential(size=size) - 1
-    )(size=size)
-    counts = np.broadcast_to(tail, size).astype(float)
-    means = np.cumsum(x, axis=0) / counts
-    spreads = np.maximum(np.cumsum(x**2, axis=0) - counts * means**2, 0.0)
-    extremes = np.minimum.accumulate(x, axis=0), np.maximum.accumulate(x, axis=0)
-    for sigma in (None,) if law == "exponential" else (None, 1.0):
-        rewards = rewards_of(counts, means, spreads, None, sigma, extremes)
+LAWS: dict[str, tuple[Callable[..., F64], float | None]] = {
+    "normal": (lambda random, runs: random.normal(size=runs), 1.0),
+    "normal, estimated": (lambda random, runs: random.normal(size=runs), None),
+    "coin": (lambda random, runs: random.choice([-1.0, 1.0], runs), 1.0),
+    "exponential": (lambda random, runs: random.exponential(size=runs), None),
+}
+
+
+@pytest.mark.parametrize("worse_first", [False, True])
+@pytest.mark.parametrize("law", LAWS)
+def test_differences_hold_at_the_whole_error(law: str, worse_first: bool) -> None:
+    """Looked at after every reward, the arms taking turns, or always the one that looks worse."""
+    runs, random, (draw, sigma) = 1_000, np.random.default_rng(3), LAWS[law]
+    counts, sums, squares = (np.zeros((runs, 2)) for _ in range(3))
+    lows, highs = np.full((runs, 2), np.inf), np.full((runs, 2), -np.inf)
+    wrong, every = np.zeros(runs, dtype=bool), np.arange(runs)
+    for t in range(1_000):
+        means = sums / np.maximum(counts, 1)
+        arms = means.argmin(axis=1) if worse_first and t >= 500 else np.full(runs, t % 2)
+        x = draw(random, runs)
+        for kept, value in ((counts, 1.0), (sums, x), (squares, x**2)):
+            kept[every, arms] += value
+        lows[every, arms], highs[every, arms] = np.minimum(lows[every, arms], x), np.maximum(highs[every, arms], x)
+        means = sums / np.maximum(counts, 1)
+        spreads = np.maximum(squares - counts * means**2, 0.0)
+        rewards = rewards_of(counts, means, spreads, None, sigma, (lows, highs))
         above = rewards.gaps(ERROR / rewards.sides)
-        assert np.isfinite(above[-1]).all()
-        wrong = ((above[..., 0, 1] < 0) | (above[..., 1, 0] < 0)).any(axis=0)
-        assert not too_many(int(wrong.sum()), runs)
+        wrong |= (above[:, 0, 1] < 0) | (above[:, 1, 0] < 0)
+    assert np.isfinite(above[:, 0, 1]).mean() > 0.9
+    assert not too_many(int(wrong.sum()), runs)
