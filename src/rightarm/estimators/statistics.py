@@ -14,8 +14,8 @@ from rightarm.types import F64
 # The row: the rewards that count, their sum, what rounding took of it, Σ (x − mean)²; then the estimator's own numbers.
 COUNT, SUM, LOST, SPREAD, OWN = 0, 1, 2, 3, 4
 # How many times larger a spread may have been, times √rewards, so that rounding it all that time is below 1e-12 of what
-# is left: 4.4 deviations of so many roundings of 2⁻⁵⁴. And the same of the square of the mean.
-LARGER, SHIFTED = 2.0**12, 2.0**22
+# is left: 4.4 deviations of so many roundings of 2⁻⁵⁴. And how many times larger the square of the mean may be.
+LARGER, SHIFTED = 2.0**12, 2.0**16
 LOST_DIGITS = math.inf  # stands for how large a spread was, if too few digits are left of it
 
 

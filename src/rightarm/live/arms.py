@@ -250,6 +250,9 @@ class Arms:
             self._sum_again()
         elif self.kept.item(arm, 0, COUNT) >= FORGOTTEN:
             weight, largest = self.fading**age, self._largest(COUNTING, arm)
+            if self.fading < 1.0:  # each reward rounds all sums anew, in proportion to Σ x²
+                row, mean = self.kept[arm, 0], self.means()[arm]
+                largest = max(largest, (row[SPREAD] + row[COUNT] * mean * mean).item())
             rewards, numbers = (before, after.reward), self.estimates.numbers
             found = self.estimates.correct(self.table, self.kept, arm, *rewards, weight, largest, numbers)
             sound = self._found(COUNTING, arm, found) and sound
