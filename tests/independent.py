@@ -55,7 +55,10 @@ def ucb(C: float) -> Scores:
 
 
 def scaled_gumbel(t: float, arms: Sequence[Sequence[float]]) -> tuple[list[float], list[float]]:
-    """σ̂_i² = V + 6 g_i⁴ / (g_i² + 6 V), V = max_j S_j / (N_j + 2), g_i = max_j μ̂_j − μ̂_i; scale σ̂_i / (2 K^(1/6) √N_i)."""
+    """Scale σ̂_i / (2 K^(1/6) √N_i), where σ̂_i² = V + 6 g_i⁴ / (g_i² + 6 V).
+
+    V = max_j S_j / (N_j + 2), g_i = max_j μ̂_j − μ̂_i.
+    """
     means = [mean(arm) for arm in arms]
     spread = max(
         math.fsum((x - center) ** 2 for x in arm) / (len(arm) + 2) for arm, center in zip(arms, means, strict=True)
