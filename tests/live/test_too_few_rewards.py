@@ -122,7 +122,7 @@ def test_the_picture_says_how_many_arms_have_no_interval() -> None:
 @pytest.mark.parametrize("policy", [ra.ScaledGumbel(), ra.BoltzmannGumbel(C=12.0)], ids=str)
 def test_whole_bandits_are_covered(policy: ra.Policy) -> None:
     """Equal arms, 5% buyers: what bandits themselves say at twenty looks is wrong in at most 5% of runs."""
-    runs, rounds, mean = 120, 6_000, 0.05 * np.exp(3.5)
+    runs, rounds, mean = 120, 9_000, 0.05 * np.exp(3.5)
     looks = set(np.geomspace(100, rounds, 20).astype(int).tolist())
     wrong, opened = np.zeros((runs, 3), dtype=bool), 0
     for seed in range(runs):

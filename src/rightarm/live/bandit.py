@@ -634,9 +634,10 @@ class Bandit(Generic[A]):
     def table(self) -> list[dict[str, Any]]:
         """For every arm: pulls, estimate, mean of all rewards with a 95% interval, share, probability now, pending.
 
-        The interval, from ``low`` to ``high``, holds at any time, as `difference` says; ``kind`` says what it rests on.
-        It is about all rewards that were learned, also where the policy forgets some. Where a policy decides by
-        contexts, mean and interval are those of the decisions where the arm was chosen, and do not compare arms.
+        The interval, from ``low`` to ``high``, holds at any time, as `difference` says; ``kind`` says what it rests on,
+        and where there is none ``lacking`` says why. It is about all rewards that were learned, also where the policy
+        forgets some. Where a policy decides by contexts, mean and interval are those of the decisions where the arm was
+        chosen, and do not compare arms.
         """
         with self._lock:
             return summary.table(self._ready(), self._due())

@@ -145,7 +145,7 @@ class Ledger:
         self.waiting[answer.arm] -= 1
         if len(self.answered) > REMEMBERED:
             _, oldest = self.answered.popitem(last=False)
-            if oldest.reward is not None:
+            if oldest.reward is not None and oldest.arm >= 0:
                 self.settle(oldest.arm, oldest.reward)
 
     def settle(self, arm: int, reward: float) -> None:
@@ -155,13 +155,13 @@ class Ledger:
 
     def extremes(self) -> tuple[F64, F64]:
         """Return the lowest and the highest reward of every arm, as rewards are now; NaN of an arm without any."""
+        answers, settled = self.answered.values(), self.settled.items()
+        arms = np.array([one.arm for one in answers] + [arm for arm, ends in settled for _ in ends], dtype=np.int64)
+        rewards = np.array([one.reward for one in answers] + [end for _, ends in settled for end in ends], dtype=float)
+        known = (arms >= 0) & ~np.isnan(rewards)  # without a reward it is None; 0.1.0 saved answers without their arm
         lows, highs = np.full(self.waiting.size, np.nan), np.full(self.waiting.size, np.nan)
-        told = [(one.arm, one.reward) for one in self.answered.values() if one.reward is not None and one.arm >= 0]
-        told += [(arm, end) for arm, ends in self.settled.items() for end in ends]
-        arms = np.array([arm for arm, _ in told], dtype=np.int64)
-        rewards = np.array([reward for _, reward in told], dtype=float)
-        np.fmin.at(lows, arms, rewards)
-        np.fmax.at(highs, arms, rewards)
+        np.fmin.at(lows, arms[known], rewards[known])
+        np.fmax.at(highs, arms[known], rewards[known])
         return lows, highs
 
     def observe(self, answer: Answer) -> None:
