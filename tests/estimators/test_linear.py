@@ -104,6 +104,38 @@ def test_the_private_ridge_is_stronger_beside_shared_columns() -> None:
     assert ra.Linear(FEATURES, private=["device"], private_ridge=3.0).ridges == (1.0, 3.0)
 
 
+@pytest.mark.parametrize(
+    ("linear", "ridge"),
+    [
+        (ra.Linear(1), 1.0),
+        (ra.Linear(8), 1.0),
+        (ra.Linear(64), 8.0),
+        (ra.Linear(64, ridge=1.0), 1.0),
+        (ra.Linear(64, ridge=0), 0.0),
+        (ra.Linear(64, standardise=False), 1.0),
+        (ra.Linear(ra.Features(categories={"country": list(range(90))}, hashed={"words": 32})), 1.0),
+        (ra.Linear(4, arm_features=12), 2.0),
+        (ra.Logistic(64), 8.0),
+    ],
+    ids=str,
+)
+def test_the_ridge_grows_with_the_numbers_that_are_standardised(linear: ra.Linear, ridge: float) -> None:
+    assert linear.ridges[0] == ridge
+
+
+def test_many_columns_are_learned_in_one_pass() -> None:
+    """Ten classes of pixels, as many of them nearly always 0: the default makes fewer mistakes than a ridge of 1."""
+    random = np.random.default_rng(1)
+    classes = random.integers(0, 10, 1_200)
+    pictures = random.uniform(0, 1, (10, 64)) * (random.random((10, 64)) < 0.4)
+    rows = pictures[classes] + random.normal(0, 0.4, (1_200, 64)) * (random.random((1_200, 64)) < 0.3)
+    problem = ra.Classification(rows, classes)
+    policies = [ra.UCB(C=0.1, estimator=ra.Linear(64, ridge=ridge)) for ridge in (None, 1.0)]
+    mistakes = ra.simulate(policies, problem, horizon=1_200, replications=8, seed=1).regret[:, :, -1]
+    fewer = mistakes[1] - mistakes[0]
+    assert fewer.mean() > 4.5 * fewer.std(ddof=1) / np.sqrt(fewer.size)
+
+
 @pytest.mark.parametrize("name", ["APE2", "RobustUCB", "UCBImproved", "EXP3PlusPlus2017"])
 def test_policies_that_learn_more_are_refused(name: str) -> None:
     options: dict[str, Any] = {"APE2": {"p": 1.5, "c": 1.0}, "RobustUCB": {"u": 1.0}, "UCBImproved": {"horizon": 9}}

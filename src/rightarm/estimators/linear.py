@@ -19,6 +19,9 @@ from rightarm.formula.compile import Kernel, jit
 from rightarm.types import F64, I64
 
 NOT_NEGATIVE = Rule("at least 0", lambda x: x >= 0)
+# Before any reward a prediction is worth ridge/|row|² pulls, and |row|² is about the number of standardised numbers. So
+# with this share of them as the ridge many numbers make no more doubt than few; see docs/contexts.md.
+RIDGE_SHARE = 1 / 8
 STRONGER = 100.0  # how much stronger the ridge of private columns is beside shared ones; see docs/contexts.md
 SHOWN = 8  # columns that a short text names
 INTERCEPT = -1  # stands among the numbers of columns for a column of ones
@@ -38,9 +41,11 @@ class Linear(Estimator):
     - ``private``: the context features for which every arm has coefficients of its own: all if arms have no features,
       else none, unless given as a list of names, True or False. The others are shared, as are features of arms.
     - ``interactions``: besides the features of an arm also their products with those of the context.
-    - ``ridge``: how strongly coefficients are drawn to 0, in rewards of a standardised feature. ``private_ridge``: the
-      same for private columns beside shared ones; a hundred times ``ridge`` unless given.
-    - ``standardise``: numbers are centred and scaled by what was seen so far, this context included.
+    - ``ridge``: how strongly coefficients are drawn to 0, in rewards of a standardised feature; unless given an eighth
+      of the number of features that are standardised, 1 at least. ``private_ridge``: the same for private columns beside
+      shared ones; a hundred times ``ridge`` unless given.
+    - ``standardise``: numbers are centred and scaled by what was seen so far, this context included. Leave it out where
+      all are of about the size of 1 already, such as pixels from 0 to 1 or embeddings.
     - ``intercept``: a column of ones, private if any is.
     - ``discount``: every reward counts the less the more rewards came after it, by this factor for each.
 
@@ -58,7 +63,7 @@ class Linear(Estimator):
     arm_features: Any = None
     private: Any = None
     interactions: bool = True
-    ridge: float = 1.0
+    ridge: float | None = None
     private_ridge: float | None = None
     standardise: bool = True
     intercept: bool = True
@@ -73,9 +78,9 @@ class Linear(Estimator):
         made: dict[str, Any] = {"features": Features.accept("features", self.features)}
         if self.arm_features is not None:
             made["arm_features"] = Features.accept("arm_features", self.arm_features)
-        made["ridge"] = check_number("ridge", self.ridge, NOT_NEGATIVE)
-        if self.private_ridge is not None:
-            made["private_ridge"] = check_number("private_ridge", self.private_ridge, NOT_NEGATIVE)
+        for name in ("ridge", "private_ridge"):
+            if getattr(self, name) is not None:
+                made[name] = check_number(name, getattr(self, name), NOT_NEGATIVE)
         for name in ("interactions", "standardise", "intercept"):
             if not isinstance(getattr(self, name), bool):
                 raise TypeError(f"{name} must be True or False, got {getattr(self, name)!r}")
@@ -123,8 +128,16 @@ class Linear(Estimator):
     @property
     def ridges(self) -> tuple[float, float]:
         """The ridge of shared and of private columns."""
-        stronger = STRONGER * self.ridge if self.design.joint else self.ridge
-        return self.ridge, stronger if self.private_ridge is None else self.private_ridge
+        ridge = max(1.0, RIDGE_SHARE * self._standardised) if self.ridge is None else self.ridge
+        stronger = STRONGER * ridge if self.design.joint else ridge
+        return ridge, stronger if self.private_ridge is None else self.private_ridge
+
+    @property
+    def _standardised(self) -> int:
+        """The number of features that are standardised."""
+        if not self.standardise:
+            return 0
+        return sum(len(each.numbers) for each in (self.features, self.arm_features) if each is not None)
 
     @property
     def names(self) -> list[str]:
