@@ -8,7 +8,7 @@ right to say so. `one_value` is the only place that decides when.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Collection
 
 from rightarm.text import counted, number
 
@@ -17,7 +17,7 @@ FEW = 5  # rewards that are enough where MANY decisions that are older than usua
 
 
 def one_value(
-    rewards: int, value: float | None, answered: Sequence[int], silent: Sequence[int], default: float | None = None
+    rewards: int, value: float | None, answered: Collection[int], silent: Collection[int], default: float | None = None
 ) -> str:
     """Say in one sentence that all rewards so far are equal and what to do about it; empty if there is nothing to say.
 
@@ -52,7 +52,7 @@ bandit a window with a default of 0 (window_of_reward=..., default=0)
     return f"{told}; if silence means 0, give the bandit a window with a default of 0 (window_of_reward=..., default=0)"
 
 
-def _older(answered: Sequence[int], silent: Sequence[int]) -> int:
+def _older(answered: Collection[int], silent: Collection[int]) -> int:
     """How many decisions without a reward are older than half of those with one."""
     middle = statistics.median(answered) if len(answered) else 0
     return sum(each < middle for each in silent)

@@ -6,7 +6,7 @@ All of it is made from every reward that was ever learned, also where the policy
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -33,12 +33,13 @@ def warning(state: State) -> str:
     value, ledger, settings = state.only_reward(), state.ledger, state.settings
     if value is None:
         return ""
-    pending: Sequence[int] = list(ledger.pending)
+    silent: Collection[int] = ledger.pending  # of which there may be very many: not copied without need
     if settings.at_close:
-        pending = [number for number, one in ledger.pending.items() if one.so_far is None]
+        silent = [number for number, one in ledger.pending.items() if one.so_far is None]
     answered = [number for number, one in ledger.answered.items() if one.reward is not None]
     closed = [number for number, one in ledger.answered.items() if one.reward is None]
-    return one_value(int(state.lifetime()[0].sum()), value, answered, [*pending, *closed], settings.default)
+    silent = [*silent, *closed] if closed else silent
+    return one_value(int(state.lifetime()[0].sum()), value, answered, silent, settings.default)
 
 
 def rewards(state: State) -> Rewards:
