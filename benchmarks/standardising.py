@@ -1,7 +1,7 @@
-"""Whether to standardise, how strong a ridge, and how much to explore with contexts: `python -m benchmarks.standardising`.
+"""Standardising, ridge and exploration with contexts: `python -m benchmarks.standardising`.
 
-The share of right answers, or of clicks, in one and in two passes over the rows, each pass in another order. Beside ours
-stands MABWiser's LinUCB on the same rows, as they are. `--alone` leaves it out.
+The share of right answers, or of clicks, in one and in two passes over the rows, each pass in another order. Beside
+ours stands MABWiser's LinUCB on the same rows, as they are; `--alone` leaves it out.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Each takes a horizon or an array of them and returns as many values. Where the paper's statement is misprinted or wrong,
 the docstring says what is computed instead; docs/paper.md has the whole list. "The paper" is Cesa-Bianchi, Gentile,
-Lugosi, Neu: Boltzmann Exploration Done Right, NeurIPS 2017. Constants of other authors that were written down from memory
-and not compared with the printed page are marked "from memory".
+Lugosi, Neu: Boltzmann Exploration Done Right, NeurIPS 2017. Constants of other authors that were written down without
+the printed page at hand are marked "from memory".
 """
 
 from __future__ import annotations
@@ -421,7 +421,7 @@ def corollary1(arms: int, horizon: ArrayLike, sigma: float, gaps: ArrayLike = 0.
 
 
 def corollary1_constant(arms: int) -> float:
-    """Return what the proof of Corollary 1 gives in the place of 200 if all rewards lie in an interval of length B = 2σ.
+    """Return what the proof of Corollary 1 gives in the place of 200 if rewards lie in an interval of length B = 2σ.
 
     1 + (A + 9 log₊²(K log²K))/log²K + 2/log K,  A = e^γ + 18√e (1 + e^{−γ}) ≈ 48.1
 

@@ -16,7 +16,8 @@ from rightarm.text import wrapped
 app = typer.Typer(
     no_args_is_help=True,
     help="Compute the paper's results again. What was killed goes on when it is started again. With --strict the exit "
-    "code is 0 if every claim holds (corrected or restricted where the paper errs), 1 if one fails, 3 if one cannot be told.",
+    "code is 0 if every claim holds (corrected or restricted where the paper errs), 1 if one fails, 3 if one cannot be "
+    "told.",
 )
 
 

@@ -42,8 +42,8 @@ class Linear(Estimator):
       else none, unless given as a list of names, True or False. The others are shared, as are features of arms.
     - ``interactions``: besides the features of an arm also their products with those of the context.
     - ``ridge``: how strongly coefficients are drawn to 0, in rewards of a standardised feature; unless given an eighth
-      of the number of features that are standardised, 1 at least. ``private_ridge``: the same for private columns beside
-      shared ones; a hundred times ``ridge`` unless given.
+      of the number of features that are standardised, 1 at least. ``private_ridge``: the same for private columns
+      beside shared ones; a hundred times ``ridge`` unless given.
     - ``standardise``: numbers are centred and scaled by what was seen so far, this context included. Leave it out where
       all are of about the size of 1 already, such as pixels from 0 to 1 or embeddings.
     - ``intercept``: a column of ones, private if any is.

@@ -20,7 +20,7 @@ from rightarm.formula import check_count
 from rightarm.logs.rows import Rows
 from rightarm.types import F64, I64
 
-RIDGE = 1.0  # in rows of a standardised column, as that of `Linear`
+RIDGE = 1.0  # in rows of a standardised column
 
 
 class Expected(Protocol):

@@ -90,10 +90,10 @@ STUDY = Study(
     claim="For every K and T with √(K/T) log K ≤ 1 there is a problem on which Boltzmann–Gumbel exploration with C = 1 "
     "has a regret of at least ½ √(KT) log K.",
     formula="R_T ≥ ½ √(KT) log K",
-    setting="The best arm pays Δ always, the others 0, with the proof's Δ = √(K/T) log K, and with twice as much, but at "
-    "most 1, because rewards are in [0, 1]. The "
-    "printed proof drops the factors P[Z < 0] and P[A] in its last display, so that it does not show the constant ½; "
-    "and its 0.83 is 1 − exp(−e^γ (K−1)/K), which is 0.59 at K = 2. T begins at K log²K, or 100.",
+    setting="The best arm pays Δ always, the others 0, with the proof's Δ = √(K/T) log K, and with twice as much, but "
+    "at most 1, because rewards are in [0, 1]. The printed proof drops the factors P[Z < 0] and P[A] in its "
+    "last display, so that it does not show the constant ½; and its 0.83 is 1 − exp(−e^γ (K−1)/K), which "
+    "is 0.59 at K = 2. T begins at K log²K, or 100.",
     criteria=(
         BOUNDED,
         "“Some problem” is the better of two at each T, chosen by half of the replications, judged by the others.",
