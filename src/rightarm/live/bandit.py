@@ -585,8 +585,8 @@ class Bandit(Generic[A]):
         """Which arms can still be the best, which one to choose, and what choosing it for good can cost; at any time.
 
         ``stop`` says whether that is ``tolerance`` per decision at most; never while an arm lacks rewards, as
-        ``lacking`` says then. Retired arms are left out. A bandit that
-        decides by contexts has no best arm: see `difference`.
+        ``lacking`` says then. ``leader`` is None while there is nothing to choose an arm by. Retired arms are left out.
+        A bandit that decides by contexts has no best arm: see `difference`.
         """
         with self._lock:
             return answers.best(self._ready(), confidence, tolerance)
