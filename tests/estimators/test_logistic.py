@@ -117,9 +117,6 @@ def test_what_it_refuses() -> None:
     decision = bandit.ask(context=[0.0, 1.0])
     with pytest.raises(ValueError, match=r"reward must be .*0.* 1.*, got 2\.0"):
         bandit.tell(decision, 2.0)
-    bandit.tell(decision, 1.0)
-    with pytest.raises(ValueError, match=r"Logistic\(2\) cannot correct a reward"):
-        bandit.correct(decision, 0.0)
 
 
 def test_rewards_of_another_range_are_scaled() -> None:

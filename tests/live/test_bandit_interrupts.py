@@ -42,7 +42,7 @@ class Life:
     def __init__(self, bandit: ra.Bandit[Any], seed: int) -> None:
         self.bandit, self.random = bandit, np.random.default_rng(seed)
         self.contextual = bandit.policy.estimator.asks_context
-        self.corrects = not bandit.policy.columns and bandit.policy.estimator.size == 0
+        self.corrects = not bandit.policy.columns
 
     def ask(self, several: bool) -> None:
         unit, context = f"unit {self.random.integers(1000)}", self.context()

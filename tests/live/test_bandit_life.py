@@ -106,7 +106,7 @@ class Life:
         if not number:
             return
         policy, learned = self.bandit.policy, self.model.told[number] is not None
-        if learned and (policy.columns or (isinstance(policy.estimator, ra.Catoni) and not self.forgets)):
+        if learned and policy.columns:
             with pytest.raises(ValueError, match="cannot correct a reward"):
                 self.bandit.correct(number, reward)
         else:

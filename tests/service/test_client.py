@@ -56,6 +56,26 @@ def test_the_service_decides_as_a_bandit_with_the_same_seed(service: Service) ->
     assert (found.leader, found.stop, str(found)) == (known.leader, known.stop, str(known))
 
 
+def test_a_refund_within_a_window_and_a_moment_told_by_mistake(service: Service) -> None:
+    settings: dict[str, Any] = {"window_of_reward": 1e6, "learn": "at close", "default": 0.0}
+    home, model = (
+        service.create("refunds", ["a"], ra.UCB(C=0.5), seed=1, **settings),
+        ra.Bandit(["a"], ra.UCB(C=0.5), seed=1, **settings),
+    )
+    mine, theirs = home.ask(), model.ask()
+    assert home.tell(mine, 1.0) is model.tell(theirs, 1.0) is True
+    assert home.correct(mine, 0.0) is model.correct(theirs, 0.0) is True
+    assert home.correct(mine, 0.0) is model.correct(theirs, 0.0) is False
+    stamped, right = service.create("stamped", ["a", "b"], seed=1), ra.Bandit(["a", "b"], seed=1)
+    made = stamped.ask(30), right.ask(30)
+    for i, (one, other) in enumerate(zip(*made, strict=True)):
+        stamped.tell(one, 1794956542 if i == 4 else i / 30)
+        right.tell(other, 0.2 if i == 4 else i / 30)
+    assert stamped.correct(made[0][4], 0.2) is True
+    assert stamped.probabilities() == pytest.approx(right.probabilities(), rel=1e-12)
+    assert stamped.table() == right.table()
+
+
 def test_contexts_and_features_of_arms(service: Service) -> None:
     policy = ra.BoltzmannGumbel(C=0.1, estimator=ra.Linear(["hour"], arm_features=["price"]))
     home, model = service.create("offers", ["a", "b"], policy, seed=1), ra.Bandit(["a", "b"], policy, seed=1)

@@ -115,6 +115,47 @@ def test_decisions_of_long_ago_are_still_known(sqlite_url: str, monkeypatch: pyt
     store.close()
 
 
+@pytest.mark.parametrize("policy", [ra.ScaledGumbel(), ra.ScaledGumbel(estimator=ra.Linear(1))], ids=str)
+def test_a_correction_leaves_no_trace(store_url: str, policy: ra.Policy) -> None:
+    """Also in snapshots, in a replica, and where all is folded again."""
+    first, replica = open_store(store_url), open_store(store_url)
+    contexts = [[i % 5] if policy.estimator.asks_context else None for i in range(40)]
+    for name in ("wrong", "right"):
+        make(first, name, policy, seed=1)
+        made = [ask(first, name, among=["blue" if i % 3 else "red"], context=x)[0] for i, x in enumerate(contexts)]
+        for i, choice in enumerate(made):
+            reward = 0.2 if i == 7 else i % 4 / 4
+            tell((first, replica)[i % 2], choice.decision, 1794956542 if i == 7 and name == "wrong" else reward, name)
+        if name == "wrong":
+            assert tell(replica, made[7].decision, 0.2, name, correct=True) == "corrected"
+    for store in (first, replica):
+        wrong, right = (
+            [ask(store, name, context=contexts[0])[0].propensity for _ in range(5)] for name in ("wrong", "right")
+        )
+        assert wrong == pytest.approx(right, rel=1e-12)
+        store.close()  # which writes snapshots
+    check(store_url, 100)
+    again = open_store(store_url)
+    states = [again.do(name, lambda live: live.actions.state.known.to_json()) for name in ("wrong", "right")]
+    assert states[0] == states[1]
+    again.close()
+
+
+def test_a_correction_that_would_leave_a_trace_is_refused(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ledger, "REMEMBERED", 3)
+    store = open_store(sqlite_url)
+    make(store)
+    made = ask(store, size=10)
+    for choice in made:
+        tell(store, choice.decision, 1e20 if choice is made[-1] else 0.5)
+    before = list(store.events("home"))
+    with pytest.raises(Conflict, match=r"cannot be corrected from 1e\+20 to 0.2: .* of 10 only 3 are remembered"):
+        tell(store, made[-1].decision, 0.2, correct=True)
+    assert list(store.events("home")) == before
+    store.close()
+    check(sqlite_url, 10)
+
+
 def test_rewards_that_add_up_count_once_with_a_key(store_url: str) -> None:
     store = open_store(store_url)
     make(store, window_of_reward=1e9, several="sum", learn="at close")

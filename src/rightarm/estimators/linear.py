@@ -72,7 +72,7 @@ class Linear(Estimator):
     """Of what is kept and what it means: saved bandits outlive kernels that are written anew, but not another form."""
     asks_context = True
     sums = True
-    """Whether what it learns adds up, so that a reward can be replaced, and simulations know it."""
+    """Whether what it learns adds up, so that a reward can be replaced in it, and simulations know it."""
 
     def __post_init__(self) -> None:
         made: dict[str, Any] = {"features": Features.accept("features", self.features)}

@@ -63,7 +63,7 @@ class Logistic(Linear):
 
     After each reward θ̂ is the most likely θ, and A gains p (1 − p) row rowᵀ there: Laplace's approximation, with what
     was believed before as the prior, at first N(0, 1/ridge). What a formula adds to a mean is in log-odds. The
-    parameters are those of `Linear`; ``ridge`` must be positive. A reward that was learned cannot be corrected.
+    parameters are those of `Linear`; ``ridge`` must be positive.
 
     Chapelle and Li: An Empirical Evaluation of Thompson Sampling, NeurIPS 2011, there with a diagonal A.
 

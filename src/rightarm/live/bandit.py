@@ -409,9 +409,12 @@ class Bandit(Generic[A]):
     def correct(self, decision: Decision[A] | int | str, reward: float) -> bool:
         """Replace the reward of a decision: a refund, a click after its time, a wrong message.
 
-        What is known becomes what it would be had this reward come in the place of the other one. True if something
-        changed. A decision that was cancelled, or expired without a reward, learns it now. Refused where a policy's
-        memory cannot be taken back (`EXP3`, `Catoni`), and for decisions that were answered too long ago.
+        What is known becomes what it would be had this reward come in the place of the other one, to 12 digits. True if
+        something changed. A decision that was cancelled, or expired without a reward, learns it now. While its window
+        is open, the reward so far is replaced.
+
+        Refused, and nothing changes, where a policy's memory cannot be taken back (`EXP3`), for decisions that were
+        answered too long ago, and where all rewards have to be learned again for it and not all are remembered.
 
         >>> import rightarm as ra
         >>> bandit = ra.Bandit(["a", "b"], seed=1)

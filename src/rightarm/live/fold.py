@@ -18,7 +18,7 @@ from rightarm.live.another_policy import carried_over, change_of_scale
 from rightarm.live.arms import Arms, Law, Lesson, check_reward, draw
 from rightarm.live.contextual import ContextArms, Seen, arms_for
 from rightarm.live.draws import Draws
-from rightarm.live.ledger import Answer, Decision, Ledger, Unit, Waiting
+from rightarm.live.ledger import Answer, Answered, Decision, Ledger, Unit, Waiting
 from rightarm.live.settings import KEEP, Settings
 from rightarm.scores.policy import Policy
 from rightarm.scores.rewards import Scale, reward_scale
@@ -155,7 +155,7 @@ class State:
             elif not self._correct(twin, before, reward):
                 lessons = self._remembered()
                 if not self.known.knows_all(before.arm, lessons):
-                    raise ValueError(
+                    raise Answered(
                         f"decision {number} cannot be corrected from {before.reward:g} to {reward:g}: that takes all "
                         f"rewards again, and of {self.known.told:,} only {len(lessons):,} are remembered, and no prior"
                     )

@@ -28,7 +28,7 @@ class Unknown(ValueError):
 
 
 class Answered(ValueError):
-    """A decision has another answer already."""
+    """A decision has another answer already, which stands."""
 
 
 class Decision(NamedTuple, Generic[A]):
