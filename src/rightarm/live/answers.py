@@ -6,7 +6,7 @@ All of it is made from every reward that was ever learned, also where the policy
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
