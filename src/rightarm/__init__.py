@@ -3,7 +3,7 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from rightarm import inference, moved, noise, propensity, theory
+from rightarm import inference, noise, propensity, theory
 from rightarm.contexts import Features
 from rightarm.estimators import Catoni, CatoniEstimator, Estimator, Linear, Logistic, Mean, MedianOfMeans
 from rightarm.evaluation import Evaluation, Lift, Replay, SampleRatio, evaluate, lift, replay, sample_ratio
@@ -84,7 +84,6 @@ if TYPE_CHECKING:
 
 __version__ = "0.2.0.dev0"
 
-moved.install()
 
 __all__ = [
     "APE2",

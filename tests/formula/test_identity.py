@@ -22,7 +22,6 @@ import pytest
 import rightarm as ra
 from rightarm.formula import Family, difference, from_specification
 from rightarm.formula.compile import Kernel, elementwise, jit
-from rightarm.formula.former import FORMER
 from rightarm.formula.identity import identity
 from rightarm.formula.syntax import parse
 from rightarm.problems.problem import ProblemFamily
@@ -333,19 +332,6 @@ def test_a_changed_formula_is_refused() -> None:
     with pytest.raises(ValueError, match="ucb:UCB has changed since this was saved"):
         from_specification(changed)
     assert difference(ra.UCB(C=0.5), changed) == "formula"
-
-
-def test_a_former_identity_is_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
-    former = "tree:" + "0" * 24
-    monkeypatch.setitem(FORMER, "rightarm.policies.ucb:UCB", (former,))
-    assert from_specification(ra.UCB(C=0.5).specification() | {"code": former}) == ra.UCB(C=0.5)
-    with pytest.raises(ValueError, match="has changed"):
-        from_specification(ra.UCB1().specification() | {"code": former})
-
-
-def test_former_identities_are_of_formulas_that_are_there() -> None:
-    assert all(isinstance(from_address, str) for from_address in FORMER)
-    assert {address.partition(":")[2] for address in FORMER} <= set(FAMILIES)
 
 
 def test_bytecode_of_another_python_is_refused_with_the_reason() -> None:

@@ -207,27 +207,6 @@ def test_arms_that_come_and_go_never_break_the_floor(tmp_path: Path) -> None:
     assert again.table() == bandit.table()
 
 
-def test_arms_that_0_1_0_wrote_with_the_next_decision_only(tmp_path: Path) -> None:
-    """Several changes in one event, or a change that it had not yet written when it was saved."""
-    path = tmp_path / "log.jsonl"
-    bandit = ra.Bandit(["a", "b"], ra.UCB(C=0.5), floor=0.4, seed=1, clock=lambda: START)
-    state = json.loads(bandit.to_json()) | {"events": 1}
-    decision = {"event": "decision", "id": 1, "arm": "b", "propensity": 0.6, "round": 1, "version": 4, "time": START}
-    arms = [{"event": "arms", "arms": names, "time": START} for names in (["a", "b"], ["b", "c"])]
-    path.write_text("".join(json.dumps(event) + "\n" for event in (*arms, decision)))
-    with ra.Bandit.from_json(json.dumps(state), log=path) as again:
-        assert again.arms == ["b", "c"]
-        assert again.version == 4
-        events = again.log.events if again.log else None
-        assert events == 3
-    bandit.retire_arm("a")
-    state = json.loads(bandit.to_json()) | {"events": 3}
-    with ra.Bandit.from_json(json.dumps(state), log=path, clock=lambda: START) as again:
-        assert again.arms == ["b"]
-    last = json.loads(path.read_bytes().splitlines()[-1])
-    assert last == {"event": "arms", "arms": ["b"], "time": START}
-
-
 # Recoveries that fail.
 
 

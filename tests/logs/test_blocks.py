@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import naive_log
-from log_story import START
+from log_story import HEAD, START
 from rightarm.logs import LogWriter, blocks, read_log
 from rightarm.logs.order import WholeNumbers
 from rightarm.logs.stream import read_events
@@ -93,17 +93,13 @@ def agrees(path: Path) -> None:
         assert not any(row["id"] + 1 in order.decided for row in rows if row["id"] + 1 not in {r["id"] for r in rows})
 
 
-@pytest.mark.parametrize("of_old", [False, True])
 @pytest.mark.parametrize("seed", range(6))
-def test_right_logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, of_old: bool) -> None:
+def test_right_logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     monkeypatch.setattr(blocks, "SIZE", 2_000 if seed % 2 else 1 << 17)
     path = tmp_path / "log.jsonl"
     events = life(random.Random(seed), 300)
-    if of_old:
-        path.write_text("".join(json.dumps(event) + "\n" for event in events))
     with LogWriter(path) as log:
-        if not of_old:
-            log.write(events)
+        log.write(events)
         assert list(log) == [pytest.approx(event) if event.get("reward") == 1 else event for event in events]
         for after in (0, 1, 7, 299, 300):
             assert list(log.since(after)) == list(log)[after:]
@@ -136,44 +132,40 @@ def spoiled(chance: random.Random, lines: list[bytes]) -> list[bytes]:
     return lines
 
 
-@pytest.mark.parametrize("of_old", [False, True])
-def test_spoiled_logs(tmp_path: Path, of_old: bool) -> None:
+def test_spoiled_logs(tmp_path: Path) -> None:
     path, chance = tmp_path / "log.jsonl", random.Random(11)
     for _ in range(150):
         events, target = life(chance, 40), tmp_path / "right.jsonl"
-        if of_old:
-            lines = [json.dumps(event).encode() + b"\n" for event in events]
-        else:
-            with LogWriter(target) as log:
-                log.write(events)
-            lines = target.read_bytes().splitlines(keepends=True)
-            target.unlink()
+        with LogWriter(target) as log:
+            log.write(events)
+        lines = target.read_bytes().splitlines(keepends=True)
+        target.unlink()
         path.write_bytes(b"".join(spoiled(chance, lines)))
         agrees(path)
 
 
 UNUSUAL = {
     "spaces": [
-        '{"event": "decision", "id": 1, ',
+        '{"event": "decision", "n": 2, "id": 1, ',
         '"arm": "a"',
         ', "propensity": 1, "round": 1, "version": 0, "time": 1}',
     ],
     "more fields": [
-        '{"event":"decision","id":1,"arm":"a","propensity":1.0,',
+        '{"event":"decision","n":2,"id":1,"arm":"a","propensity":1.0,',
         '"round":1,"version":0,"time":1,"x":[1]}',
     ],
     "whole rewards": [
-        '{"event":"decision","id":1,"arm":1,"propensity":1,"round":1,"version":0,"time":1}\n',
-        '{"event":"reward","id":1,"reward":1000000000000000000000000,"time":1}',
+        '{"event":"decision","n":2,"id":1,"arm":1,"propensity":1,"round":1,"version":0,"time":1}\n',
+        '{"event":"reward","n":3,"id":1,"reward":1000000000000000000000000,"time":1}',
     ],
-    "a large arm": ['{"event":"decision","id":1,"arm":1e30,"propensity":1,"round":1,"version":0,"time":1}'],
+    "a large arm": ['{"event":"decision","n":2,"id":1,"arm":1e30,"propensity":1,"round":1,"version":0,"time":1}'],
 }
 
 
 @pytest.mark.parametrize("parts", UNUSUAL.values(), ids=UNUSUAL)
 def test_unusual_lines_are_read_too(tmp_path: Path, parts: list[str]) -> None:
     path = tmp_path / "log.jsonl"
-    path.write_text('{"event":"arms","arms":["a"],"time":1}\n' + "".join(parts) + "\n")
+    path.write_text(HEAD + '{"event":"arms","n":1,"arms":["a"],"time":1}\n' + "".join(parts) + "\n")
     frame = read_log(path)
     assert len(frame) == 1
     assert frame["reward"].to_list() == [row["reward"] for row in naive_log.rows(path)]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import rightarm as ra
-from log_story import START
+from log_story import HEAD, START
 from rightarm.logs import LogWriter, convert_log, read_log
 
 ORIGIN = 2**52 + 12_345  # ids may begin anywhere
@@ -145,6 +145,6 @@ def test_a_batch_may_follow_itself(tmp_path: Path) -> None:
 
 def test_half_a_pair_in_a_file_is_refused_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
-    path.write_text('{"event":"arms","arms":["a","b\\ud800"],"time":1.0}\n')
-    with pytest.raises(ValueError, match=r"line 1: arms\[1\] must be a text that UTF-8 can encode, got 'b\\ud800'"):
+    path.write_text(HEAD + '{"event":"arms","n":1,"arms":["a","b\\ud800"],"time":1.0}\n')
+    with pytest.raises(ValueError, match=r"line 2: arms\[1\] must be a text that UTF-8 can encode, got 'b\\ud800'"):
         read_log(path)

@@ -11,8 +11,6 @@ from log_story import START
 from rightarm.cli import app
 from rightarm.logs import LogWriter, convert_log, log_info
 
-OLD = Path(__file__).parent.parent / "data" / "0.1.0"
-
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
@@ -59,13 +57,6 @@ def test_the_command(path: Path) -> None:
     done = CliRunner().invoke(app, ["log", str(path)])
     assert done.exit_code == 2
     assert "line 4: event 3 is missing" in done.output
-
-
-def test_logs_of_old() -> None:
-    found = log_info(OLD / "decisions.jsonl")
-    assert found.identity is None
-    assert "identity    none: begun by rightarm 0.1.0" in str(found)
-    assert found.events == log_info(OLD / "decisions.parquet").events
 
 
 def test_an_empty_log(tmp_path: Path) -> None:

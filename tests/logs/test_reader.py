@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import rightarm as ra
-from log_story import START
+from log_story import HEAD, START
 from rightarm.logs import LogWriter, read_log, read_table
 from rightarm.logs.events import Arm
 
@@ -38,36 +38,42 @@ def test_arms_of_any_type(path: Path, arms: list[Arm], read: list[Any]) -> None:
     assert frame["among"].to_list() == [read] * len(arms)
 
 
-GOOD = {"event": "decision", "id": 1, "arm": "a", "propensity": 0.5, "round": 1, "version": 0, "time": START}
+GOOD = {"event": "decision", "n": 1, "id": 1, "arm": "a", "propensity": 0.5, "round": 1, "version": 0, "time": START}
 WRONG_LINES: dict[str, tuple[str, str]] = {
-    "json": ('{"event": ', 'line 2: not a line of JSON, got b\'{"event": '),
+    "json": ('{"event": ', 'line 3: not a line of JSON, got b\'{"event": '),
     "kind": (
         '{"event": "end"}',
-        "line 2: an event must be one of decision, .*, policy, settings, late, status, got {'event': 'end'}",
+        "line 3: an event must be one of decision, .*, policy, settings, late, status, got {'event': 'end'}",
     ),
-    "field": ('{"event": "reward", "id": 1}', "line 2: the reward lacks reward, time"),
-    "nan": ('{"event": "reward", "id": 1, "reward": NaN, "time": 1}', "line 2: reward must be finite, got nan"),
-    "unknown": ('{"event": "cancel", "id": 5, "time": 1}', "line 2: id must be .* for a cancel, got the unknown 5"),
-    "twice": (json.dumps(GOOD), "line 2: id must be a new one for every decision, got 1 again"),
-    "propensity": (json.dumps(GOOD | {"id": 2, "propensity": 2}), "line 2: propensity must be above 0 .*, got 2.0"),
+    "field": ('{"event": "reward", "n": 2, "id": 1}', "line 3: the reward lacks reward, time"),
+    "nan": ('{"event": "reward", "n": 2, "id": 1, "reward": NaN, "time": 1}', "line 3: reward must be finite, got nan"),
+    "unknown": (
+        '{"event": "cancel", "n": 2, "id": 5, "time": 1}',
+        "line 3: id must be .* for a cancel, got the unknown 5",
+    ),
+    "twice": (json.dumps(GOOD | {"n": 2}), "line 3: id must be a new one for every decision, got 1 again"),
+    "propensity": (
+        json.dumps(GOOD | {"n": 2, "id": 2, "propensity": 2}),
+        "line 3: propensity must be above 0 .*, got 2.0",
+    ),
 }
 
 
 @pytest.mark.parametrize(("line", "said"), WRONG_LINES.values(), ids=WRONG_LINES)
 def test_errors_name_line_and_value(tmp_path: Path, line: str, said: str) -> None:
     path = tmp_path / "log.jsonl"
-    path.write_text(json.dumps(GOOD) + "\n" + line + "\n")
+    path.write_text(HEAD + json.dumps(GOOD) + "\n" + line + "\n")
     with pytest.raises(ValueError, match=said):
         read_log(path)
     with pytest.raises(ValueError, match=said):
         LogWriter(path)  # a wrong log is not continued
-    path.write_text(json.dumps(GOOD) + "\n")
+    path.write_text(HEAD + json.dumps(GOOD) + "\n")
     LogWriter(path).close()  # and the failure kept no lock
 
 
 def test_a_folder_that_is_no_log_is_refused(tmp_path: Path) -> None:
     (tmp_path / "no.parquet").mkdir()
-    with pytest.raises(ValueError, match="is not a log of rightarm"):
+    with pytest.raises(ValueError, match="cannot be read as Parquet"):
         read_log(tmp_path / "no.parquet")
     with pytest.raises(ValueError, match=r"path must end in \.jsonl or \.parquet .*got .*/log\.csv"):
         read_log(tmp_path / "log.csv")

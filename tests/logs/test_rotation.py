@@ -134,13 +134,6 @@ def test_a_part_that_a_crash_left_empty_is_gone_on_with(tmp_path: Path) -> None:
         assert log.events == 61
 
 
-def test_logs_of_old_have_one_part_whatever_is_beside_them(tmp_path: Path) -> None:
-    for name in ("log.jsonl", "log.0002.jsonl"):
-        (tmp_path / name).write_text('{"event":"arms","arms":["a"],"time":1.0}\n')
-        with LogWriter(tmp_path / name) as log:
-            assert log.events == 1
-
-
 @pytest.mark.parametrize("wrong", ["", "week", "100", "100mb", "0MB", "-1MB", "1e3MB", 100, True, 1.5])
 def test_wrong_rotations(tmp_path: Path, wrong: Any) -> None:
     with pytest.raises(ValueError, match=r"rotate must be 'day' or a size such as '500kB', .*, got "):

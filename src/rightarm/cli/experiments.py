@@ -138,7 +138,6 @@ def run(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only show the cells and how long they should take.")
     ] = False,
-    processes: Annotated[bool, typer.Option("--processes", hidden=True)] = False,
 ) -> None:
     """Run an experiment. Killed and started again, it goes on.
 
@@ -148,8 +147,6 @@ def run(
     from rightarm.lab.run import run_into
     from rightarm.lab.run.experiments import folder_for
 
-    if processes:
-        raise ValueError("--processes is gone; --dask local gives worker processes")
     path = experiment if experiment.exists() else shipped(str(experiment))
     if path is None:
         raise ValueError(f"there is no file {experiment}; the paper's experiments are {', '.join(PAPERS)}")

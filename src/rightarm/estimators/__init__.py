@@ -8,7 +8,7 @@ from rightarm.estimators.mean import Mean
 from rightarm.estimators.median import MedianOfMeans
 from rightarm.estimators.sums import psi
 
-# by these names experiment files know them, and what 0.1.0 saved
+# by these names experiment files know them
 NAMED: dict[str, type[Estimator]] = {"mean": Mean, "catoni": Catoni, "median": MedianOfMeans}
 
 __all__ = [

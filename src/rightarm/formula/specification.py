@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import importlib
-import re
 import sys
 import types
-import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from rightarm.formula.compile import bytecode_hash
-from rightarm.formula.former import FORMER
 from rightarm.formula.formula import Family, Formula
 from rightarm.formula.identity import BYTECODE, PYTHON, TREE, identity, with_defaults
-from rightarm.moved import present_module
-
-OF_0_1_0 = re.compile("[0-9a-f]{24}")  # what version 0.1.0 wrote for a formula's identity: a hash of bytecode
 
 
 def imported(address: str) -> Any:
-    """What stands at ``module:name``, or stands elsewhere now."""
+    """Import what stands at ``module:name``."""
     module, _, name = address.partition(":")
     try:
-        return getattr(importlib.import_module(present_module(module)), name)
+        return getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError):
         raise ValueError(f"{address} cannot be imported here") from None
 
@@ -32,7 +26,7 @@ def present(address: str) -> Any:
     """What stands at ``module:name`` in a module that is imported already: reading a file must not run other code."""
     module, _, name = str(address).partition(":")
     try:
-        return vars(sys.modules[present_module(module)])[name]
+        return vars(sys.modules[module])[name]
     except KeyError:
         raise ValueError(f"{address} is not there; import its module, or give the policy itself") from None
 
@@ -123,20 +117,16 @@ def _same_value(formula: Formula, name: str, value: Any, wanted: Any) -> bool:
 
 
 def _same_law(law: Any, specification: Mapping[str, Any]) -> bool:
-    """Whether a law of noise is the one described; 0.1.0 described it by its address alone."""
+    """Whether a law of noise is the one described."""
     wanted = without_addresses(specification.get("parameters", {}))
     if not hasattr(law, "quantile") or without_addresses(law.specification().get("parameters", {})) != wanted:
         return False
-    code = specification.get("code")
-    return bool(type(law).__name__ == _name(specification["law"]) if code is None else code == identity(type(law)))
+    return bool(specification["code"] == identity(type(law)))
 
 
 def _same_estimator(estimator: Any, specification: Mapping[str, Any]) -> bool:
     """Whether an estimator is the one described."""
-    own, wanted = without_addresses(estimator.specification()), without_addresses(specification)
-    if wanted["code"] in FORMER.get(_present_address(specification["estimator"]), ()):
-        wanted["code"] = own["code"]
-    return bool(own == wanted)
+    return bool(without_addresses(estimator.specification()) == without_addresses(specification))
 
 
 def without_addresses(specification: Any) -> Any:
@@ -151,10 +141,8 @@ def _objection(found: Family | types.FunctionType, specification: Mapping[str, A
     """Why a formula is not the one described, if it is not."""
     address, code = specification["formula"], str(specification["code"])
     own = found.identity if isinstance(found, Family) else identity(*with_defaults(found))
-    if code == own or code in FORMER.get(_present_address(address), ()):
+    if code == own:
         return None
-    if OF_0_1_0.fullmatch(code):
-        return _objection_to_0_1_0(found, specification)
     if code.startswith(BYTECODE):
         saved_on, _, saved = code.removeprefix(BYTECODE).partition(":")
         if saved_on != PYTHON:
@@ -167,36 +155,3 @@ def _objection(found: Family | types.FunctionType, specification: Mapping[str, A
     if code.startswith(TREE) and own.startswith(BYTECODE):
         return f"the formula {address} cannot be compared with what was saved, because its source is not at hand here"
     return f"the formula {address} has changed since this was saved"
-
-
-def _objection_to_0_1_0(found: Family | types.FunctionType, specification: Mapping[str, Any]) -> str | None:
-    """Version 0.1.0 could not identify formulas on other Pythons: their names and those of parameters must do."""
-    address, names = specification["formula"], specification["parameters"]
-    parameters = found.parameters if isinstance(found, Family) else ()
-    known, needed = {p.name for p in parameters}, {p.name for p in parameters if p.default is p.empty}
-    if _name(found.__qualname__) != _name(address) or _is_ours(found.__module__) != _is_ours(address):
-        return f"the formula {address} is another one than {found.__module__}:{found.__qualname__}"
-    if isinstance(found, Family) and not needed <= set(names) <= known:
-        return f"the formula {address} has changed since this was saved: its parameters were {', '.join(names)}"
-    made_of = found.made_of if isinstance(found, Family) else (found,)
-    if not _is_ours(address) and bytecode_hash(*made_of) != specification["code"]:
-        warnings.warn(
-            f"the formula {address} is taken by its name for the one that was saved: rightarm 0.1.0, which saved it, "
-            f"could not identify formulas across versions of Python and NumPy; save it again",
-            UserWarning,
-            stacklevel=2,
-        )
-    return None
-
-
-def _present_address(address: str) -> str:
-    module, _, name = address.partition(":")
-    return f"{present_module(module)}:{name}"
-
-
-def _name(address: str) -> str:
-    return address.rpartition(":")[2].rpartition(".")[2]
-
-
-def _is_ours(address: str) -> bool:
-    return re.match(r"rightarm\b", address) is not None

@@ -763,8 +763,8 @@ class Bandit(Generic[A]):
     ) -> Bandit[Any]:
         """The bandit that wrote a log, from the log alone; it goes on with it.
 
-        ``policy`` is needed if its module is not imported, or if rightarm 0.1.0 wrote the log, which does not say it;
-        for such a log ``settings`` are those of `Bandit` (``floor``, ``discount``, ``window``).
+        ``policy`` is needed if its module is not imported, or if the log was not written by a bandit, so that it does
+        not name one; for such a log ``settings`` are those of `Bandit` (``floor``, ``discount``, ``window``).
         """
         recovery.check_policy(policy, change_policy)
         with recovery.opened(log) as writer:

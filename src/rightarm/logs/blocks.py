@@ -159,8 +159,6 @@ def _usual_block(lines: bytes, count: int, numbering: Numbering) -> Block | None
 
 
 def _are_next(events: list[Event], numbering: Numbering) -> bool:
-    if numbering.head is None:
-        return not any("n" in event for event in events)
     numbers = [event["n"] for event in events]
     return numbers == list(range(numbering.next, numbering.next + len(numbers))) and set(map(type, numbers)) == {int}
 

@@ -15,9 +15,7 @@ def convert_log(source: PathLike, target: PathLike) -> Path:
     """Write the events of the log ``source`` as a new log, JSON lines or Parquet by the ending of ``target``.
 
     Every event is checked on the way, and the source stays as it is; a log in several parts becomes one file, with the
-    same identity. A bandit writes to JSON lines only; Parquet is
-    for keeping and reading. A log that rightarm 0.1.0 kept as a folder, ``decisions.parquet``, is converted likewise:
-    ``from_json(text, log=convert_log("decisions.parquet", "decisions.jsonl"))`` goes on in it.
+    same identity. A bandit writes to JSON lines only; Parquet is for keeping and reading.
 
     >>> import tempfile
     >>> from rightarm.logs import LogWriter, read_log
@@ -36,7 +34,7 @@ def convert_log(source: PathLike, target: PathLike) -> Path:
         raise FileExistsError(f"target must be a new file, got {path}, which exists")
     numbering = Numbering()
     events = list(read_events(source, numbering=numbering))
-    whole = events if numbering.head is None else [numbering.head.as_event(), *map(numbered, events, count(1))]
+    whole = [] if numbering.head is None else [numbering.head.as_event(), *map(numbered, events, count(1))]
     if path.suffix == LINES:
         write_whole(path, b"".join(map(as_line, whole)))
     else:

@@ -23,7 +23,7 @@ class LogInfo:
 
     path: Path
     identity: str | None = None
-    """None for a log of rightarm 0.1.0."""
+    """None if the log has no events."""
     parts: int = 1
     events: Counter[str] = field(default_factory=Counter)
     """How many events of each kind there are."""
@@ -45,7 +45,7 @@ class LogInfo:
     def __str__(self) -> str:
         times = [datetime.fromtimestamp(time, UTC) for time in (self.first, self.latest) if time is not None]
         lines = {
-            "identity": self.identity or "none: begun by rightarm 0.1.0",
+            "identity": self.identity or "none: no events",
             "parts": self.parts,
             "events": ", ".join([f"{self.events.total():,}", *(f"{n:,} {kind}" for kind, n in self.events.items())]),
             "times, UTC": " to ".join(f"{time:%Y-%m-%d %H:%M:%S}" for time in times),

@@ -16,7 +16,7 @@ class Journal(Protocol):
         """Where it is."""
 
     @property
-    def identity(self) -> str | None:
+    def identity(self) -> str:
         """Its own name, which no other journal has."""
 
     @property

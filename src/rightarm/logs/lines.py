@@ -3,8 +3,7 @@
 A log begins with a head, ``{"event":"head","format":"rightarm log","version":2,"log":"<its identity>","part":1,...}``.
 Every later line has ``n``, the number of its event, from 1 on: so a line that is missing, doubled or misplaced is
 noticed. The parts of a log ``decisions.jsonl`` after the first are ``decisions.0002.jsonl`` and so on; each has a head
-with the same identity, its number, and under ``first`` the number of its first event. Logs of rightarm 0.1.0 have
-neither head nor numbers, and one part.
+with the same identity, its number, and under ``first`` the number of its first event.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ def head_from(plain: dict[str, Any]) -> Head:
         raise ValueError(f"the head lacks {', '.join(sorted(missing))}, got {plain!r:.200}")
     if plain["format"] != FORMAT or plain["version"] != VERSION:
         raise ValueError(
-            f"format and version must be {FORMAT!r} and {VERSION} or older, got {plain['format']!r} and "
+            f"format and version must be {FORMAT!r} and {VERSION}, got {plain['format']!r} and "
             f"{plain['version']!r}: a newer rightarm may have written this log"
         )
     return Head(
@@ -81,10 +80,10 @@ def numbered(event: Event, number: int) -> Event:
     return {"event": event["event"], "n": number, **event}
 
 
-def as_lines(head: Head | None, events: list[Event], first: int, with_numbers: bool) -> bytes:
+def as_lines(head: Head | None, events: list[Event], first: int) -> bytes:
     """Events as they stand in a file, the first of them with the number ``first``, after a head if there is one."""
     lines = [] if head is None else [as_line(head.as_event())]
-    lines += [as_line(numbered(event, n) if with_numbers else event) for n, event in enumerate(events, start=first)]
+    lines += [as_line(numbered(event, n)) for n, event in enumerate(events, start=first)]
     return b"".join(lines)
 
 
@@ -125,7 +124,7 @@ class Numbering:
             return None
         if is_head:
             raise ValueError("a head must be the first line of a file, got another one")
-        if starts and self._part > 1:
+        if starts:
             raise ValueError(f"part {self._part} of a log must begin with a head, got {plain!r:.200}")
         event = checked(plain)
         self._check_number(plain.get("n"))
@@ -146,10 +145,7 @@ class Numbering:
             raise ValueError(gap(self.next, head.first))
 
     def _check_number(self, number: Any) -> None:
-        if self.head is None:
-            if number is not None:
-                raise ValueError(f"the head of the log is missing, got event {number}")
-        elif check_whole("n", number) != self.next:
+        if check_whole("n", number) != self.next:
             raise ValueError(gap(self.next, number))
 
 
@@ -178,8 +174,6 @@ def part_path(path: Path, part: int) -> Path:
 
 def part_paths(path: Path) -> list[Path]:
     """The parts of the log at ``path``, of which none is missing."""
-    if _is_of_0_1_0(path):
-        return [path]
     begin, end = f"{path.stem}.", path.suffix
     near = [name for name in os.listdir(path.parent) if name.startswith(begin) and name.endswith(end)]
     numbers = [name[len(begin) : len(name) - len(end)] for name in near]
@@ -189,15 +183,6 @@ def part_paths(path: Path) -> list[Path]:
         if number not in found:
             raise ValueError(f"part {number} of the log {path} is missing: there is no {part}")
     return paths
-
-
-def _is_of_0_1_0(path: Path) -> bool:
-    """Whether a log begins with an event: it has one part, whatever is beside it."""
-    line = next(whole_lines(path), None)
-    try:
-        return line is not None and json.loads(line).get("event") != HEAD
-    except (AttributeError, ValueError):  # whoever reads the line says what is wrong
-        return False
 
 
 def whole_lines(path: Path) -> Iterator[bytes]:

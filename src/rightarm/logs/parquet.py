@@ -1,9 +1,4 @@
-"""Events in Parquet: a file of them, as `convert_log` writes it, and the folders in which rightarm 0.1.0 kept its logs.
-
-Such a folder has parts of events that are numbered from 1, ``000001.parquet``, and one part more that was still being
-written, as lines of JSON. Where a part is there in both forms, Parquet counts: a crash came before its lines
-were removed.
-"""
+"""Events in Parquet: a file of them, as `convert_log` writes it."""
 
 from __future__ import annotations
 
@@ -17,7 +12,8 @@ from rightarm.extras import polars_for
 from rightarm.files import write_whole
 from rightarm.logs.events import Event
 
-PARQUET, LINES, LOCK = ".parquet", ".jsonl", "lock"
+PARQUET = ".parquet"
+LINES = ".jsonl"
 AS_JSON = (  # columns that hold JSON, since a column has one type only
     *("arm", "among", "arms", "before", "after"),
     *("unit", "meta", "ids", "part", "reason", "prior", "settings"),
@@ -66,13 +62,3 @@ def event_of(row: dict[str, Any]) -> Event:
     """The event that a row holds, unchecked."""
     event = {name: value for name, value in row.items() if value is not None}
     return event | {name: json.loads(event[name]) for name in AS_JSON if name in event}
-
-
-def parts_of(folder: Path) -> list[Path]:
-    """The files of a log that rightarm 0.1.0 kept in a folder, in the order of their events."""
-    parts: dict[str, Path] = {}
-    for ending in (LINES, PARQUET):  # Parquet counts where both are there
-        parts |= {path.stem: path for path in folder.glob(f"*{ending}") if path.stem.isdigit()}
-    if not parts and not (folder / LOCK).exists():
-        raise ValueError(f"{folder} is not a log of rightarm: it has no numbered parts")
-    return [parts[stem] for stem in sorted(parts, key=int)]

@@ -41,11 +41,7 @@ Line = tuple[
 
 def _lines_of(path: Path, numbering: Numbering) -> Iterator[Line]:
     """The lines of a log, or its rows if it is Parquet."""
-    if path.is_dir():
-        numbering.begin()
-        for part in parquet.parts_of(path):
-            yield from _lines_of_file(part)
-    elif path.suffix == PARQUET:
+    if path.suffix == PARQUET:
         numbering.begin()
         yield from _lines_of_file(path)
     else:

@@ -72,8 +72,8 @@ class LogWriter:
     >>> folder.cleanup()
     """
 
-    identity: str | None
-    """The log's own name, which no other log has; None if rightarm 0.1.0 began it."""
+    identity: str
+    """The log's own name, which no other log has."""
 
     def __init__(self, path: PathLike, *, sync: bool = False, rotate: str | None = None) -> None:
         self.path, self.sync, self._rotation = Path(path), sync, rotation_from(rotate)
@@ -86,10 +86,6 @@ class LogWriter:
         self._is_new = not self.path.exists()
         try:
             self._open()
-            if rotate is not None and self.identity is None:
-                raise ValueError(
-                    f"rotate must be None for a log that rightarm 0.1.0 began, got {rotate!r}: {self.path}"
-                )
         except BaseException:
             self._remove_if_empty()
             self._held.close()
@@ -109,8 +105,7 @@ class LogWriter:
         for block in read_blocks(self.path, numbering):
             answers.take(block)
         self._order = answers.order(self.path)
-        is_new = numbering.head is None and self._order.events == 0
-        self.identity = uuid.uuid4().hex if is_new else numbering.head and numbering.head.log
+        self.identity = uuid.uuid4().hex if numbering.head is None else numbering.head.log
         self._end = _End(file, size, len(parts))
 
     # What happens.
@@ -233,10 +228,8 @@ class LogWriter:
         self._finish(note)
 
     def _lines(self, end: _End, events: list[Event], first: int) -> bytes:
-        head = None
-        if self.identity is not None and end.size == 0:
-            head = Head(self.identity, end.part, first, events[0]["time"])
-        return as_lines(head, events, first, self.identity is not None)
+        head = Head(self.identity, end.part, first, events[0]["time"]) if end.size == 0 else None
+        return as_lines(head, events, first)
 
     def _next_part(self, before: _End) -> _End:
         """Go on in a new file, which is still empty: its head comes with its first event."""

@@ -21,7 +21,6 @@ from rightarm.service.exports import exports_router
 from rightarm.service.gate import Gate
 from rightarm.service.openapi import document
 from rightarm.service.operations import OPT, Operation, operation
-from rightarm.service.personalizer import personalizer_router
 from rightarm.service.reads import reads_router
 from rightarm.service.service import Service
 
@@ -35,7 +34,7 @@ def build(service: Service, started: Callable[[], object] = lambda: None) -> Gat
             yield
 
     app = Litestar(
-        route_handlers=[bandits_router(), reads_router(), exports_router(), personalizer_router(), openapi_json],
+        route_handlers=[bandits_router(), reads_router(), exports_router(), openapi_json],
         dependencies={"service": Provide(lambda: service, sync_to_thread=False)},
         exception_handlers={Exception: problems.handler},
         guards=[allowed],

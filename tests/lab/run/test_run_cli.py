@@ -83,7 +83,6 @@ def test_from_python(two: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--processes"], "--processes is gone; --dask local gives worker processes"),
         (["--dask", "loca"], "dask must be 'local' or the address of a scheduler, as tcp://10.0.0.1:8786, got 'loca'"),
         (
             ["--dask", "tcp://localhost:1", "--workers", "2"],

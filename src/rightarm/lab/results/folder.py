@@ -8,7 +8,7 @@
 
 Files are written whole or not at all. The hash in a name is that of the file's bytes and is checked before anything
 reads them; what is damaged does not count, and the next run makes it anew. Parts of several runs or machines can be put
-together. Version 0.1.0 called the first file ``cells.parquet``, without a hash; it is read as well.
+together.
 """
 
 from __future__ import annotations
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 EXPERIMENT, PARTS, LOCK = "experiment.toml", "parts", "lock"
-UNHASHED = "cells.parquet"  # what version 0.1.0 wrote
 PARQUET, DAMAGED = ".parquet", ".damaged"
 Flags = NDArray[np.bool_]
 NONE: Flags = np.zeros(0, bool)
@@ -281,7 +280,7 @@ def _record(row: dict[str, Any]) -> CellRecord:
 def _cell_files(folder: Path) -> list[Path]:
     """The files that say what the cells are, the latest last; there are two only if a run was killed between them."""
     numbered = {_number(path): path for path in folder.glob(f"cells-*{PARQUET}")}
-    return [path for path in [folder / UNHASHED] if path.exists()] + [numbered[n] for n in sorted(numbered)]
+    return [numbered[n] for n in sorted(numbered)]
 
 
 def _number(path: Path) -> int:
@@ -313,7 +312,7 @@ def _read_cells(folder: Path, rename: bool) -> tuple[polars.DataFrame, str, str]
     except FileNotFoundError:  # a run has just replaced it
         return _read_cells(folder, rename)
     try:
-        if path.name != UNHASHED and not path.stem.endswith(f"-{_name(content)}"):
+        if not path.stem.endswith(f"-{_name(content)}"):
             raise ValueError("its bytes are not those that were written")
         note = json.loads(pl.read_parquet_metadata(io.BytesIO(content))["rightarm"])
         frame = pl.read_parquet(io.BytesIO(content))
