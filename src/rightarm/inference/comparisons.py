@@ -82,7 +82,7 @@ class Best:
 
     @property
     def stop(self) -> bool:
-        """Whether choosing the leader for good costs at most the tolerance; never while `warning` or `lacking` speaks."""
+        """Whether choosing the leader for good costs at most the tolerance; never with a `warning` or `lacking`."""
         return not self.warning and not self.lacking and self.cost <= self.tolerance
 
     def __str__(self) -> str:
