@@ -149,7 +149,7 @@ def test_a_correction_that_would_leave_a_trace_is_refused(sqlite_url: str, monke
     for choice in made:
         tell(store, choice.decision, 1e20 if choice is made[-1] else 0.5)
     before = list(store.events("home"))
-    with pytest.raises(Conflict, match=r"cannot be corrected from 1e\+20 to 0.2: .* of 10 only 3 are remembered"):
+    with pytest.raises(Conflict, match=r"cannot be corrected from 1e\+20 to 0.2: .*, and only \d are remembered"):
         tell(store, made[-1].decision, 0.2, correct=True)
     assert list(store.events("home")) == before
     store.close()

@@ -6,7 +6,7 @@ import copy
 import itertools
 import math
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -270,22 +270,22 @@ class Arms:
         self.largest[what, arm] = squares, self.told
         return True
 
-    def knows_all(self, arm: int, lessons: Sequence[Lesson]) -> bool:
-        """Whether these are all rewards from which what is known of an arm was made."""
+    def is_made_of(self, arm: int, rewards: int) -> bool:
+        """Whether so many rewards, of an arm or of all if it `mixes`, are all from which what is known was made."""
         if not self.mixes:
-            return sum(one.arm == arm for one in lessons) == self.kept.item(arm, 0, COUNT)
-        n, fading = len(lessons), self.fading
-        total = (1 - fading**n) / (1 - fading) if fading < 1.0 else n  # without a prior
-        return n == self.told and (self.estimator.window is not None or math.isclose(total, self.total, rel_tol=1e-9))
+            return rewards == self.kept.item(arm, 0, COUNT)
+        fading = self.fading
+        total = (1 - fading**rewards) / (1 - fading) if fading < 1.0 else rewards  # without a prior
+        known = self.estimator.window is not None or math.isclose(total, self.total, rel_tol=1e-9)
+        return rewards == self.told and known
 
-    def learn_again(self, arm: int, lessons: Sequence[Lesson]) -> None:
-        """Learn all rewards that there were again, in their order: all that is known of an arm, or of all, is new."""
+    def learn_again(self, arm: int, lessons: Iterable[Lesson]) -> None:
+        """Make what is known of an arm, or of all if it `mixes`, anew from all their rewards in their order."""
         fresh = type(self)(self.policy, self.discount, self.window)
         for _ in range(self.count):
             fresh.add()
         for one in lessons:
-            if self.mixes or one.arm == arm:
-                fresh.learn(*one)
+            fresh.learn(*one)
         self.take_over(fresh, slice(None) if self.mixes else arm)
         self.largest = {key: found for key, found in self.largest.items() if not self.mixes and key[1] != arm}
 

@@ -7,6 +7,7 @@ calls the same ones for the events of a log. So a bandit that comes back from a 
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
@@ -18,7 +19,7 @@ from rightarm.live.another_policy import carried_over, change_of_scale
 from rightarm.live.arms import Arms, Law, Lesson, check_reward, draw
 from rightarm.live.contextual import ContextArms, Seen, arms_for
 from rightarm.live.draws import Draws
-from rightarm.live.ledger import Answer, Answered, Decision, Ledger, Unit, Waiting
+from rightarm.live.ledger import REMEMBERED, Answer, Answered, Decision, Ledger, Unit, Waiting
 from rightarm.live.settings import KEEP, Settings
 from rightarm.scores.policy import Policy
 from rightarm.scores.rewards import Scale, reward_scale
@@ -141,9 +142,9 @@ class State:
             answer = answer._replace(learned=self.known.told)
         self.ledger.answered[number] = answer
         if before.reward is not None and not self._correct(self.known, before, reward):
-            lessons = self._remembered()
-            if self.known.knows_all(before.arm, lessons):  # else an earlier version of rightarm wrote this in a log
-                self.known.learn_again(before.arm, lessons)
+            answers = self._remembered(before.arm)
+            if self.known.is_made_of(before.arm, len(answers)):  # else an earlier version of rightarm wrote the event
+                self.known.learn_again(before.arm, map(self._lesson, answers))
         self._changed()
 
     def check_corrections(self, late: Iterable[tuple[int, Answer, float]]) -> None:
@@ -153,11 +154,13 @@ class State:
             if before.reward is None:
                 twin.learn(*self._lesson(before._replace(reward=reward)))
             elif not self._correct(twin, before, reward):
-                lessons = self._remembered()
-                if not self.known.knows_all(before.arm, lessons):
+                found = len(self._remembered(before.arm))
+                if not self.known.is_made_of(before.arm, found):
+                    whose = "" if self.known.mixes else f" of {self.names[before.arm]!r}"
                     raise Answered(
-                        f"decision {number} cannot be corrected from {before.reward:g} to {reward:g}: that takes all "
-                        f"rewards again, and of {self.known.told:,} only {len(lessons):,} are remembered, and no prior"
+                        f"decision {number} cannot be corrected from {before.reward:g} to {reward:g}: all rewards"
+                        f"{whose} would have to be learned again, and only {found:,} are remembered (the last "
+                        f"{REMEMBERED:,}, and no prior)"
                     )
 
     def _correct(self, known: Arms, before: Answer, reward: float) -> bool:
@@ -168,11 +171,14 @@ class State:
         assert answer.reward is not None
         return Lesson(answer.arm, self.scaled(answer.reward), answer.propensity, answer.context)
 
-    def _remembered(self) -> list[Lesson]:
-        """The rewards that are remembered one by one, in the order in which they were learned."""
-        ledger, told = self.ledger, self.known.told
-        answers = [one for one in (*ledger.answered.values(), *ledger.observed.values()) if 0 < one.learned <= told]
-        return [self._lesson(one) for one in sorted(answers, key=operator.attrgetter("learned"))]
+    def _remembered(self, arm: int) -> list[Answer]:
+        """The remembered rewards that bear on what is known of an arm, in the order in which they were learned."""
+        everything, told = (
+            itertools.chain(self.ledger.answered.values(), self.ledger.observed.values()),
+            self.known.told,
+        )
+        found = [one for one in everything if 0 < one.learned <= told and (self.known.mixes or one.arm == arm)]
+        return sorted(found, key=operator.attrgetter("learned"))
 
     def came_late(self, number: int, reward: float) -> None:
         """A reward came too late to be learned."""
