@@ -22,6 +22,7 @@ def policies(columns: int) -> dict[str, ra.Policy]:
         "ScaledGumbel()": ra.ScaledGumbel(estimator=linear),
         "EpsilonGreedy(0.05)": ra.EpsilonGreedy(0.05, estimator=linear),
         "BoltzmannGumbel(C=0.5)": ra.BoltzmannGumbel(C=0.5, estimator=linear),
+        "BoltzmannGumbel(C=0.05), ridge=1": ra.BoltzmannGumbel(C=0.05, estimator=ra.Linear(columns, ridge=1.0)),
         "BoltzmannGumbel(C=0.05), standardise=False": ra.BoltzmannGumbel(
             C=0.05, estimator=ra.Linear(columns, standardise=False)
         ),
