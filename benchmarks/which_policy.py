@@ -3,6 +3,9 @@
 Every policy plays 54 problems, and its regret is divided by that of the best of some 20 policies that are tuned with
 hindsight for each problem and horizon. Means of these ratios are geometric. Every second problem was used to choose
 between rules without a parameter; those reported are the others.
+
+Averages hide the run that goes wrong. `--safety` has problems with one noisy arm beside arms that pay about the same
+each time, and counts the runs that stay with a worse arm; `--sure` shows how often a sure worse arm is tried at all.
 """
 
 from __future__ import annotations
@@ -33,10 +36,14 @@ def Revenue(u, w, *, share: ra.Probability, mu: float, sigma: float = 1.0):  # t
     return np.where(u < share, np.exp(mu + sigma * w), 0.0)
 
 
-@ra.problem(mean=lambda share, size: share * size, second_moment=lambda share, size: share * size**2)
-def Jackpot(u, *, share: ra.Probability, size: float):  # type: ignore[no-untyped-def]
-    """One size of reward, with some probability."""
-    return np.where(u < share, size, 0.0)
+@ra.problem(
+    mean=lambda share, size, noise: share * size,
+    second_moment=lambda share, size, noise: share * size**2 + noise**2,
+    support=lambda share, size, noise: (np.where(noise > 0, -np.inf, 0.0), np.where(noise > 0, np.inf, size)),
+)
+def Jackpot(u, w, *, share: ra.Probability, size: float, noise: float = 0.0):  # type: ignore[no-untyped-def]
+    """One size of reward with some probability, and Gaussian noise on top: a coin, a sure arm or a quiet one."""
+    return np.where(u < share, size, 0.0) + noise * w
 
 
 # The problems.
@@ -93,7 +100,35 @@ def suite() -> list[Case]:
     return found
 
 
-# Rules without a parameter. All estimate one deviation for all arms; the first is `ra.ScaledGumbel`.
+# The problems of the safety table: one coin beside sure arms, or beside quiet ones, which are Gaussian.
+
+
+def beside(coin: float, quiet: Sequence[float], noise: float = 0.0) -> Case:
+    """A coin, and arms that pay about the same each time."""
+    others = len(quiet)
+    arms = Jackpot(share=[coin, *[1.0] * others], size=[1.0, *quiet], noise=[0.0, *[noise] * others])
+    return Case("safety", arms)
+
+
+def safety_suite() -> dict[str, Case]:
+    """The coin is good or bad; the others are sure or quiet, one or nine of them."""
+    found: dict[str, Case] = {}
+    for coin, level in ((0.95, 0.9), (0.75, 0.5), (0.6, 0.5), (0.3, 0.2), (0.2, 0.1), (0.1, 0.05), (0.05, 0.03)):
+        found[f"{coin:g}, sure {level:g}"] = beside(coin, [level])
+        found |= {f"{coin:g}, N({level:g}, {s:g}²)": beside(coin, [level], s) for s in (0.02, 0.05) if coin <= 0.3}
+    for coin, level in ((0.95, 0.9), (0.75, 0.5), (0.3, 0.2), (0.1, 0.05), (0.05, 0.03)):
+        found[f"{coin:g}, 9 sure {level:g}"] = beside(coin, [level] * 9)
+    for coin, level in ((0.3, 0.2), (0.1, 0.05)):
+        found[f"{coin:g}, 9 N({level:g}, 0.02²)"] = beside(coin, [level] * 9, 0.02)
+    found["0.3, 9 sure from 0.02 to 0.2"] = beside(0.3, spread(9, 0.02, 0.2))
+    for coin, level in ((0.9, 0.95), (0.5, 0.6), (0.05, 0.1)):
+        found[f"bad: {coin:g}, sure {level:g}"] = beside(coin, [level])
+        found[f"bad: {coin:g}, N({level:g}, 0.02²)"] = beside(coin, [level], 0.02)
+    found["bad: 0.5, sure 0.6 and 8 of 0.5"] = beside(0.5, one_good(9, 0.5, 0.6))
+    return found
+
+
+# Rules without a parameter. All but the first ones estimate one deviation for all arms.
 
 
 def shown(pulls, variance):  # type: ignore[no-untyped-def]
@@ -107,6 +142,14 @@ def deviation(pulls: Any, best: Any, worst: Any, best_shown: Any) -> Any:
 
 
 KEPT = {"shown": shown}
+
+
+@ra.policy(noise=ra.noise.Gumbel(), keep=KEPT)
+def scaled(pulls, mean, best, best_shown, arms, z, *, a: ra.Positive, b: ra.Positive):  # type: ignore[no-untyped-def]
+    """`ra.ScaledGumbel` with other constants: its own are a = b = 6."""
+    gap = (best - mean) ** 2
+    doubt = a * gap * (gap / np.maximum(gap + b * best_shown, 5e-324))
+    return mean + np.sqrt((best_shown + doubt) / pulls) / (2 * arms ** (1 / 6)) * z
 
 
 @ra.policy(noise=ra.noise.Gumbel(), keep=KEPT)
@@ -156,12 +199,15 @@ def tuned(t, pulls, mean, best, worst, variance):  # type: ignore[no-untyped-def
     return mean + np.sqrt(log * (variance + np.sqrt(2 * log) * ((best - worst) / 2) ** 2))
 
 
+CONSTANTS = ((3.0, 3.0), (4.0, 4.0), (8.0, 8.0), (6.0, 2.0), (8.0, 2.0), (6.0, 1.0))
+ONE_DEVIATION = by_arms(c=0.445, power=1 / 6)
 RULES: dict[str, ra.Policy] = {
     "ScaledGumbel": ra.ScaledGumbel(),
+    **{f"scaled {a:g}, {b:g}": scaled(a=a, b=b) for a, b in CONSTANTS},
     **{f"gumbel {c:.3g}": gumbel(c=c) for c in (0.25, 1 / 3, 0.42)},
     **{
         f"by arms {c:.3g}, {power:.3g}": by_arms(c=c, power=power)
-        for c, power in ((0.5, 1 / 3), (0.42, 1 / 4), (0.4, 1 / 6))
+        for c, power in ((0.5, 1 / 3), (0.42, 1 / 4), (0.445, 1 / 6))
     },
     **{f"thompson {c}": thompson(c=c) for c in (0.5, 0.75, 1.0)},
     **{f"maillard {c}": maillard(c=c) for c in (0.6, 1.0)},
@@ -315,17 +361,114 @@ def which_c(replications: int) -> None:
     print(table(["C/σ", *(f"{c:.3g}" for c in factors)], rows))
 
 
+def costs(replications: int) -> None:
+    """What safety costs: arms so far apart that a few pulls of each would do."""
+    cases = {
+        "10 arms, 9 of them 5 σ behind": ra.Gaussian(one_good(10, 0.0, 5.0)),
+        "10 arms from 0 to 3 σ behind": ra.Gaussian(spread(10, 0.0, 3.0)),
+        "2 arms, 1 σ apart": ra.Gaussian([1.0, 0.0]),
+        "coins 0.9 and 0.1": ra.Bernoulli([0.9, 0.1]),
+        "5 sure arms, 0.2 to 1": ra.Deterministic(spread(5, 0.2, 1.0)),
+    }
+    rows = []
+    for name, problem in cases.items():
+        case = Case("cost", problem)
+        policies: dict[str, ra.Policy] = {"ScaledGumbel": ra.ScaledGumbel(), "one deviation": ONE_DEVIATION}
+        if case.sigma > 0:
+            policies["BGE, C = σ/3"] = ra.BoltzmannGumbel(C=case.sigma / 3)
+            policies["BGE, C = σ"] = ra.BoltzmannGumbel(C=case.sigma)
+        regret = play(case, policies, replications).regret
+        rows.append([name, *(f"{row[-1]:,.0f}" for row in regret.values()), *["–"] * (4 - len(regret))])
+    print("\nWhat safety costs: regret after 30,000 rounds\n")
+    print(table(["problem", "ScaledGumbel", "one deviation", "BGE, C = σ/3", "BGE, C = σ"], rows))
+
+
+SAFETY_HORIZONS = [10_000, 100_000]
+SAFETY_RUNS = 2_000
+
+
+def stuck(regret: F64, gap: float, horizon: int) -> float:
+    """The share of runs that hardly ever pulled the best arm."""
+    return float((regret > 0.9 * gap * horizon).mean())
+
+
+def safety() -> None:
+    """One noisy arm beside sure or quiet ones: how many runs stay with a worse arm."""
+    ours, others = [], []
+    for name, case in safety_suite().items():
+        policies: dict[str, ra.Policy] = {
+            "ScaledGumbel": ra.ScaledGumbel(),
+            "a = 4": scaled(a=4.0, b=4.0),
+            "one deviation": ONE_DEVIATION,
+            "BGE, C = σ/3": ra.BoltzmannGumbel(C=case.sigma / 3),
+            "BGE, C = σ": ra.BoltzmannGumbel(C=case.sigma),
+        }
+        if case.problem.stays_within(0.0, 1.0):
+            policies["Beta-Thompson"] = ra.BetaThompson()
+        result = ra.simulate(
+            list(policies.values()),
+            case.problem,
+            horizon=SAFETY_HORIZONS[-1],
+            replications=SAFETY_RUNS,
+            seed=2,
+            checkpoints=SAFETY_HORIZONS,
+        )
+        gap = float(case.problem.gaps[case.problem.gaps > 0].min())
+        last = result.regret[:, :, -1]
+        shares = [f"{stuck(result.regret[0, :, i], gap, t):.2%}" for i, t in enumerate(SAFETY_HORIZONS)]
+        median = float(np.median(last[0]))
+        far = float((last[0] > 10 * median).mean())
+        ours.append([name, f"{last[0].mean():,.0f}", f"{median:,.0f}", *shares, f"{far:.2%}"])
+        cells = [f"{row.mean():,.0f} / {stuck(row, gap, SAFETY_HORIZONS[-1]):.2%}" for row in last]
+        others.append([name, *cells, *["–"] * (6 - len(cells))])
+    titles = [f"stuck at {horizon:,}" for horizon in SAFETY_HORIZONS]
+    print(f"A coin beside sure or quiet arms, {SAFETY_RUNS:,} runs of {SAFETY_HORIZONS[-1]:,} rounds: ScaledGumbel\n")
+    print(table(["coin, others", "mean regret", "median", *titles, "above 10 medians"], ours))
+    print("\nBeside others: mean regret / share stuck\n")
+    names = ["ScaledGumbel", "a = 4", "one deviation", "BGE, C = σ/3", "BGE, C = σ", "Beta-Thompson"]
+    print(table(["coin, others", *names], others))
+
+
+def sure() -> None:
+    """How often an arm that pays 0 each time is pulled beside one that pays 1/2 each time."""
+    horizons = [10**power for power in range(2, 7)]
+    problem = ra.Deterministic([0.5, 0.0])
+    policies: dict[str, ra.Policy] = {
+        "ScaledGumbel": ra.ScaledGumbel(),
+        "a = 4": scaled(a=4.0, b=4.0),
+        "one deviation": ONE_DEVIATION,
+        "BGE, C = 1/6": ra.BoltzmannGumbel(C=1 / 6),
+        "BGE, C = 1/2": ra.BoltzmannGumbel(C=0.5),
+        "UCB1": ra.UCB1(),
+        "KL-UCB": ra.KLUCB(),
+        "Beta-Thompson": ra.BetaThompson(),
+    }
+    result = ra.simulate(
+        list(policies.values()), problem, horizon=horizons[-1], replications=100, seed=3, checkpoints=horizons
+    )
+    pulls = result.regret.mean(axis=1) / 0.5
+    rows = [[name, *(f"{count:.1f}" for count in row)] for name, row in zip(policies, pulls, strict=True)]
+    print("Pulls of an arm that always pays 0 beside one that always pays 1/2, 100 runs\n")
+    print(table(["policy", *(f"{horizon:,} rounds" for horizon in horizons)], rows))
+
+
 def long_runs() -> None:
     """The paper's Figure 1, a million rounds: regret, and how often the best arm has next to no pulls."""
     plain = ra.Bernoulli([0.51] + [0.5] * 9)
-    rules = {"ScaledGumbel": ra.ScaledGumbel(), "gumbel 0.333": gumbel(c=1 / 3), "by arms": by_arms(c=0.42, power=0.25)}
+    rules: dict[str, ra.Policy] = {
+        "ScaledGumbel": ra.ScaledGumbel(),
+        **{f"scaled {a:g}, {b:g}": scaled(a=a, b=b) for a, b in ((4.0, 4.0), (6.0, 2.0))},
+        "one deviation": ONE_DEVIATION,
+        "gumbel 0.333": gumbel(c=1 / 3),
+        "by arms 0.42, 0.25": by_arms(c=0.42, power=0.25),
+    }
     rows = []
     for name, problem in (("(a)", plain), ("(b)", plain.corrupted(arm=0, rounds=5_000, reward=0.0))):
-        result = ra.simulate(list(rules.values()), problem, horizon=10**6, replications=64, seed=5, workers=1)
+        result = ra.simulate(list(rules.values()), problem, horizon=10**6, replications=400, seed=5)
         lost = (result.pulls[:, :, 0] < 0.05 * result.horizon).mean(axis=1)
         cells = [f"{row['regret']:,.0f} ({row['standard_error']:,.0f})" for row in result.table()]
-        rows.append([name, *(f"{cell}, lost {share:.0%}" for cell, share in zip(cells, lost, strict=True))])
-    print(f"\nFigure 1, 10⁶ rounds\n\n{table(['scenario', *rules], rows)}")
+        rows.append([name, *(f"{cell}, lost {share:.1%}" for cell, share in zip(cells, lost, strict=True))])
+    print(f"\nFigure 1, 10⁶ rounds, 400 runs\n\n{table(['scenario', *rules], rows)}")
 
 
 def main() -> None:
@@ -334,9 +477,15 @@ def main() -> None:
     parser.add_argument("--replications", type=int, default=64)
     parser.add_argument("--rules", action="store_true", help="also the rules that were tried and not chosen")
     parser.add_argument("--long", action="store_true", help="only Figure 1 over a million rounds")
+    parser.add_argument("--safety", action="store_true", help="only a coin beside sure or quiet arms")
+    parser.add_argument("--sure", action="store_true", help="only the pulls of a sure worse arm")
     options = parser.parse_args()
     if options.long:
         return long_runs()
+    if options.safety:
+        return safety()
+    if options.sure:
+        return sure()
     rules = RULES if options.rules else {"ScaledGumbel": ra.ScaledGumbel()}
     cases = suite()
     played = [play(case, {**policies_of(case), **rules}, options.replications) for case in cases]
@@ -345,6 +494,7 @@ def main() -> None:
     report(played)
     which_c(options.replications)
     failures(options.replications)
+    costs(options.replications)
 
 
 if __name__ == "__main__":

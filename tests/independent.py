@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy.integrate import quad
 
 CLOSE = 1e-9  # relative
 Statistics = Mapping[Any, Sequence[float]]
@@ -55,7 +56,10 @@ def ucb(C: float) -> Scores:
 
 
 def scaled_gumbel(t: float, arms: Sequence[Sequence[float]]) -> tuple[list[float], list[float]]:
-    """σ̂_i² = V + 6 g_i⁴ / (g_i² + 6 V), V = max_j S_j / (N_j + 2), g_i = max_j μ̂_j − μ̂_i; scale σ̂_i / (2 K^(1/6) √N_i)."""
+    """Scale σ̂_i / (2 K^(1/6) √N_i), where σ̂_i² = V + 6 g_i⁴ / (g_i² + 6 V).
+
+    V = max_j S_j / (N_j + 2), g_i = max_j μ̂_j − μ̂_i.
+    """
     means = [mean(arm) for arm in arms]
     spread = max(
         math.fsum((x - center) ** 2 for x in arm) / (len(arm) + 2) for arm, center in zip(arms, means, strict=True)
@@ -100,7 +104,30 @@ def largest(location: Sequence[float], scale: Sequence[float]) -> list[float]:
     if min(scale) == max(scale):
         weights = [math.exp((one - best) / scale[0]) for one in location]
         return [one / math.fsum(weights) for one in weights]
+    if min(scale) == 0.0:
+        return beside_sure(location, scale)
     return [integral(i, np.array(location), np.array(scale)) for i in range(len(location))]
+
+
+def beside_sure(location: Sequence[float], scale: Sequence[float]) -> list[float]:
+    """The same where some scores are sure and some are not: the largest of the sure ones is to be beaten.
+
+    P(i) = ∫ exp(−Σ_j e^(−(x − m_j)/β_j)) du over u = e^(−(x − m_i)/β_i) from 0 to its value where x is that score.
+    """
+    noisy = [i for i, own in enumerate(scale) if own > 0]
+    top = max(one for one, own in zip(location, scale, strict=True) if own == 0)
+    chance = [float(one == top and own == 0) for one, own in zip(location, scale, strict=True)]
+    below = math.exp(-math.fsum(math.exp((location[j] - top) / scale[j]) for j in noisy))
+    chance = [below * one / sum(chance) for one in chance]
+    for i in noisy:
+
+        def density(u: float, i: int = i) -> float:
+            x = location[i] - scale[i] * math.log(u)
+            return math.exp(-math.fsum(math.exp((location[j] - x) / scale[j]) for j in noisy))
+
+        end = math.exp((location[i] - top) / scale[i])
+        chance[i] = quad(density, 0.0, end, epsabs=0.0, epsrel=1e-12, limit=500)[0]
+    return chance
 
 
 def integral(i: int, location: Any, scale: Any) -> float:

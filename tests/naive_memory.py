@@ -451,8 +451,10 @@ class Own(Player):
 
 
 class ScaledGumbel(Player):
-    """score_i = mean_i + σ_i/(2 K^(1/6) √n_i) z,  σ_i² = V + a g_i⁴/(g_i² + a V),  a = 6: g_i is how far an arm is behind
-    the best, and V the largest Σ(x − mean)²/(n + 2) of an arm."""
+    """score_i = mean_i + σ_i/(2 K^(1/6) √n_i) z,  σ_i² = V + a g_i⁴/(g_i² + a V),  a = 6.
+
+    g_i is how far an arm is behind the best, and V the largest Σ(x − mean)²/(n + 2) of an arm.
+    """
 
     def scores(self, t: int, z: Sequence[float]) -> list[float]:
         return [self.score(arm, z[arm]) for arm in range(self.arms)]

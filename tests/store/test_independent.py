@@ -72,6 +72,14 @@ def test_the_integral_is_that_of_mpmath(spread: float) -> None:
     assert independent.largest(location, scale) == pytest.approx(expected, rel=1e-9, abs=0)
 
 
+def test_beside_sure_scores_the_integral_is_a_limit() -> None:
+    """Scores that are nearly sure have nearly the same probabilities."""
+    location, sure, nearly = [0.3, 0.1, 0.2, 0.0], [0.0, 0.3, 0.1, 0.0], [1e-6, 0.3, 0.1, 1e-6]
+    found = independent.largest(location, sure)
+    assert found == pytest.approx(independent.largest(location, nearly), abs=1e-5)
+    assert sum(found) == pytest.approx(1.0, rel=1e-10)
+
+
 def drop(events: list[dict[str, Any]]) -> None:
     del events[40]
 
