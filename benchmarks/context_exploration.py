@@ -11,7 +11,6 @@ import numpy as np
 
 import rightarm as ra
 from benchmarks.common import table
-from benchmarks.standardising import ResidualGumbel
 
 IRIS = Path(__file__).parent.parent / "examples" / "iris.csv"
 PROBLEMS = [(5, 3, 0.5), (10, 10, 0.5), (5, 3, 0.1), (10, 10, 0.1)]  # arms, columns, deviation of the noise
@@ -25,7 +24,7 @@ def policies(columns: int) -> dict[str, ra.Policy]:
         **{f"BoltzmannGumbel(C={C})": ra.BoltzmannGumbel(C=C, estimator=linear) for C in (0.05, 0.1, 0.2, 0.5)},
         **{f"UCB(C={C})": ra.UCB(C=C, estimator=linear) for C in (0.1, 0.2, 0.3)},
         "GaussianThompson(sigma=0.5)": ra.GaussianThompson(sigma=0.5, estimator=linear),
-        "ResidualGumbel()": ResidualGumbel(estimator=linear),
+        "ResidualGumbel()": ra.ResidualGumbel(estimator=linear),
         "ScaledGumbel()": ra.ScaledGumbel(estimator=linear),
         "EpsilonGreedy(0.05)": ra.EpsilonGreedy(0.05, estimator=linear),
         "BoltzmannGumbel(C=0.1), standardise=False": ra.BoltzmannGumbel(C=0.1, estimator=plain),

@@ -379,6 +379,6 @@ def test_gaps_count_for_exp3pp_only_after_very_many_rounds(policy: ra.Policy, be
     for t, is_smaller in ((before, False), (after, True)):
         memory = {"loss": [0.0, t], "upper": [0.0, 1.0]}
         memory = {name: memory[name] for name in policy.family.learn}
-        state = {"round": int(t), "pulls": [int(t)] * 2, "means": [1.0, 0.0], "memory": memory}
+        state: dict[str, Any] = {"round": int(t), "pulls": [int(t)] * 2, "means": [1.0, 0.0], "memory": memory}
         others = 0.5 * np.sqrt(np.log(2) / (t * 2))
         assert bool(policy.floors(**state)[1] < 0.999 * others) is is_smaller

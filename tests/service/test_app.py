@@ -122,6 +122,19 @@ def test_what_a_bandit_cannot_be_made_of_is_said(app: Served, text: dict[str, An
     assert app.get("/bandits/other").status_code == 404
 
 
+@pytest.mark.parametrize(
+    ("estimator", "policy"),
+    [
+        (None, "ScaledGumbel()"),
+        ("Mean(window=9)", "ScaledGumbel(estimator=Mean(window=9))"),
+        ("Linear(['hour'])", "ResidualGumbel(estimator=Linear(['hour']))"),
+    ],
+)
+def test_the_default_policy_is_another_one_by_contexts(app: Served, estimator: str | None, policy: str) -> None:
+    made = app.client.put("/bandits/other", json={"arms": ["a", "b"], "estimator": estimator})
+    assert (made.status_code, made.json()["policy"]) == (201, policy), made.text
+
+
 def test_decisions_history_and_ratio_can_be_read(app: Served) -> None:
     made = [app.ask() for _ in range(40)]
     found = app.get(f"/bandits/home/decisions/{made[3]['decision']}").json()
