@@ -19,9 +19,11 @@ def policies(columns: int) -> dict[str, ra.Policy]:
         "BoltzmannGumbel(C=0.05)": ra.BoltzmannGumbel(C=0.05, estimator=linear),
         "UCB(C=0.1)": ra.UCB(C=0.1, estimator=linear),
         "GaussianThompson(sigma=0.1)": ra.GaussianThompson(sigma=0.1, estimator=linear),
+        "ResidualGumbel()": ra.ResidualGumbel(estimator=linear),
         "ScaledGumbel()": ra.ScaledGumbel(estimator=linear),
         "EpsilonGreedy(0.05)": ra.EpsilonGreedy(0.05, estimator=linear),
         "BoltzmannGumbel(C=0.5)": ra.BoltzmannGumbel(C=0.5, estimator=linear),
+        "BoltzmannGumbel(C=0.05), ridge=1": ra.BoltzmannGumbel(C=0.05, estimator=ra.Linear(columns, ridge=1.0)),
         "BoltzmannGumbel(C=0.05), standardise=False": ra.BoltzmannGumbel(
             C=0.05, estimator=ra.Linear(columns, standardise=False)
         ),

@@ -18,16 +18,9 @@ import numpy as np
 import rightarm as ra
 from benchmarks.common import CACHE, table
 from benchmarks.peers import data_sets, mabwiser_linear
-from rightarm.policies.gumbel import spread
 
 PEERS_ORDERS = 3
 ALPHAS = (0.1, 0.3)
-
-
-@ra.policy(noise=ra.noise.Gumbel(), keep={"spread": spread})
-def ResidualGumbel(pulls: Any, mean: Any, best_spread: Any, arms: Any, z: Any) -> Any:
-    """Explore by the largest variance of residuals alone: `ScaledGumbel` without its doubt about arms far behind."""
-    return mean + np.sqrt(best_spread / pulls) / (2 * arms ** (1 / 6)) * z
 
 
 @dataclass(frozen=True)
@@ -108,7 +101,7 @@ def policies(linear: ra.Linear) -> dict[str, ra.Policy]:
         **{f"UCB(C={C})": ra.UCB(C=C, estimator=linear) for C in (0.1, 0.2, 0.3)},
         **{f"BoltzmannGumbel(C={C})": ra.BoltzmannGumbel(C=C, estimator=linear) for C in (0.05, 0.1, 0.2)},
         "GaussianThompson(sigma=0.1)": ra.GaussianThompson(sigma=0.1, estimator=linear),
-        "ResidualGumbel()": ResidualGumbel(estimator=linear),
+        "ResidualGumbel()": ra.ResidualGumbel(estimator=linear),
         "ScaledGumbel()": ra.ScaledGumbel(estimator=linear),
     }
 

@@ -253,6 +253,7 @@ PLAYERS = {
         lambda arms: naive_memory.CatoniBoltzmannGumbel(arms, 0.3, GAMMA),
     ),
     "scaled gumbel": PlayerCase(ra.ScaledGumbel(), naive_memory.ScaledGumbel),
+    "residual gumbel": PlayerCase(ra.ResidualGumbel(), naive_memory.ResidualGumbel),
     "steady, exploring": PlayerCase(
         steady_exploring(),
         lambda arms: naive_memory.Own(

@@ -469,5 +469,14 @@ class ScaledGumbel(Player):
         return self.mean(arm) + scale * z
 
     def shown(self, arm: int) -> float:
+        """The variance that an arm has shown."""
         mean = self.mean(arm)
         return total((x - mean) ** 2 for x in self.rewards[arm]) / (self.pulls(arm) + 2)
+
+
+class ResidualGumbel(ScaledGumbel):
+    """score_i = mean_i + √(V/n_i)/(2 K^(1/6)) z."""
+
+    def score(self, arm: int, z: float) -> float:
+        shown = max(self.shown(other) for other in range(self.arms))
+        return self.mean(arm) + (shown / self.pulls(arm)) ** 0.5 / (2 * math.pow(self.arms, 1 / 6)) * z

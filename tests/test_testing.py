@@ -36,6 +36,7 @@ PUBLIC = [
     ra.PerturbedMean(ra.noise.Exponential()),
     ra.PerturbedMean(ra.noise.Uniform()),
     ra.RandUCB(C=0.5),
+    ra.ResidualGumbel(),
     ra.RobustUCB(u=1.0),
     ra.ScaledGumbel(),
     ra.catoni_ucb(u=1.0, horizon=1_000),

@@ -33,7 +33,8 @@ class Definition(Message):
     """A bandit to be made: its arms, its policy and the options of `rightarm.Bandit`."""
 
     arms: Arms
-    policy: Text = "ScaledGumbel()"
+    policy: Text | None = None
+    """Unless given ``ScaledGumbel()``, or ``ResidualGumbel()`` with an estimator for contexts."""
     estimator: Text | None = None
     """Such as ``Linear(["hour", "device"])``: the policy's estimator, if its text has none."""
     reward_range: tuple[float, float] | None = None

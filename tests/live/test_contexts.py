@@ -114,6 +114,7 @@ PLAIN: dict[str, dict[str, Any]] = {
     "MOSS": {"horizon": 1_000},
     "PerturbedMean": {"noise": ra.noise.Exponential()},
     "RandUCB": {"C": 0.5},
+    "ResidualGumbel": {},
     "ScaledGumbel": {},
     "SquareCB": {"gamma": ra.increasing(c=2.0)},
     "UCB": {"C": 0.5},

@@ -151,6 +151,17 @@ def test_a_policy_that_has_no_value_is_refused_before_it_decides(app: Served) ->
     assert (answer.status_code, answer.json()["field"]) == (422, "policy"), answer.text
     assert "EpsilonGreedy(epsilon=decreasing(d=1e-200, c=5.0)) has no value in round" in answer.json()["detail"]
     assert app.get("/bandits/home").json()["policy"] == "UCB(C=0.5)"
+@pytest.mark.parametrize(
+    ("estimator", "policy"),
+    [
+        (None, "ScaledGumbel()"),
+        ("Mean(window=9)", "ScaledGumbel(estimator=Mean(window=9))"),
+        ("Linear(['hour'])", "ResidualGumbel(estimator=Linear(['hour']))"),
+    ],
+)
+def test_the_default_policy_is_another_one_by_contexts(app: Served, estimator: str | None, policy: str) -> None:
+    made = app.client.put("/bandits/other", json={"arms": ["a", "b"], "estimator": estimator})
+    assert (made.status_code, made.json()["policy"]) == (201, policy), made.text
 
 
 def test_decisions_history_and_ratio_can_be_read(app: Served) -> None:

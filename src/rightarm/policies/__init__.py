@@ -13,7 +13,7 @@ from rightarm.policies.boltzmann import (
 from rightarm.policies.exp3pp2017 import EXP3PlusPlus2017
 from rightarm.policies.exponential import EXP3, EXP3PlusPlus, SoftMix
 from rightarm.policies.greedy import EpsilonGreedy, ExploreThenCommit, decreasing
-from rightarm.policies.gumbel import BoltzmannGumbel, PerturbedMean, ScaledGumbel
+from rightarm.policies.gumbel import BoltzmannGumbel, PerturbedMean, ResidualGumbel, ScaledGumbel
 from rightarm.policies.inverse_gap import SquareCB, increasing
 from rightarm.policies.kl import KLMS, KLUCB, GaussianKLUCB
 from rightarm.policies.maillard import LinMED, Maillard
@@ -46,6 +46,7 @@ __all__ = [
     "PerturbedMean",
     "Policy",
     "RandUCB",
+    "ResidualGumbel",
     "RobustUCB",
     "ScaledGumbel",
     "Schedule",

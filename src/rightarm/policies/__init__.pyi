@@ -106,13 +106,17 @@ class _RandUCB(PolicyFamily):
     def __call__(self, C: float, estimator: Estimator | str = ...) -> Policy:
         """Upper confidence bounds whose width is drawn anew for each decision, one draw for all arms."""
 
+class _ResidualGumbel(PolicyFamily):
+    def __call__(self, estimator: Estimator | str = ...) -> Policy:
+        """Explore by contexts without a parameter: noise in the scale of what predictions have left unexplained."""
+
 class _RobustUCB(PolicyFamily):
     def __call__(self, u: float, estimator: Estimator | str = ...) -> Policy:
         """An upper confidence bound on a truncated mean, for rewards of which only the second moment is known to be ≤ u."""
 
 class _ScaledGumbel(PolicyFamily):
     def __call__(self, estimator: Estimator | str = ...) -> Policy:
-        """Boltzmann–Gumbel exploration without a parameter: the scale of the noise is read off the rewards."""
+        """Explore without a parameter: Boltzmann–Gumbel noise whose scale is read off the rewards."""
 
 class _SoftMix(PolicyFamily):
     def __call__(self, d: float) -> Policy:
@@ -176,6 +180,7 @@ LinTS: _LinTS
 Maillard: _Maillard
 PerturbedMean: _PerturbedMean
 RandUCB: _RandUCB
+ResidualGumbel: _ResidualGumbel
 RobustUCB: _RobustUCB
 ScaledGumbel: _ScaledGumbel
 SoftMix: _SoftMix

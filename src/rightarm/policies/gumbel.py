@@ -66,6 +66,26 @@ def ScaledGumbel(pulls, mean, best, best_spread, arms, z):
     return mean + np.sqrt((best_spread + doubt) / pulls) / (2 * arms ** (1 / 6)) * z
 
 
+@policy(noise=Gumbel(), keep={"spread": spread})
+def ResidualGumbel(pulls, mean, best_spread, arms, z):
+    """Explore by contexts without a parameter: noise in the scale of what predictions have left unexplained.
+
+    I = arg max_i { μ̂_i + √(V / N_i) / (2 K^(1/6)) · Z_i },  Z_i Gumbel with location 0,
+    V = max_j S_j / (N_j + 2),  S_j = Σ (x − μ̂)² over the rewards of arm j
+
+    This is `ScaledGumbel` without its doubt about arms that are far behind. By contexts arms are far behind for a good
+    reason, and to doubt each of them in each direction of the context costs most of the reward where columns are many
+    (docs/contexts.md). Without contexts take `ScaledGumbel`: this one may stay with a quiet arm beside a noisy one that
+    is better. A floor mends that here.
+
+    >>> import rightarm as ra
+    >>> state = dict(round=10, pulls=[4, 5], means=[0.25, 0.5], variances=[0.1875, 0.25])
+    >>> ra.ResidualGumbel().scores(**state, z=[1.0, 0.0]).round(4)
+    array([0.3441, 0.5   ])
+    """
+    return mean + np.sqrt(best_spread / pulls) / (2 * arms ** (1 / 6)) * z
+
+
 @policy
 def PerturbedMean(pulls, mean, z, *, noise: Law, scale: Positive = 1.0):
     """Perturb each arm's mean by noise of any law, whose scale shrinks with the arm's own pulls.

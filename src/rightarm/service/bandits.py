@@ -64,7 +64,7 @@ async def make(request: Asked, service: NamedDependency[Service], name: FromPath
     return answered(await service.read(name, verbs.describe), 201 if new else 200)
 
 
-def _compiled(service: Service, policy: str, estimator: str | None, arms: int) -> Policy:
+def _compiled(service: Service, policy: str | None, estimator: str | None, arms: int) -> Policy:
     """The policy of that text, compiled here and not where decisions would wait for it."""
     return _warm("policy", service.policies.read(policy, estimator, arms))
 

@@ -32,8 +32,11 @@ class Policies:
         finally:
             sys.path.remove(os.getcwd())
 
-    def read(self, policy: str, estimator: str | None, arms: int) -> Policy:
-        """The policy of that text, with the estimator of the other one, for so many arms."""
+    def read(self, policy: str | None, estimator: str | None, arms: int) -> Policy:
+        """The policy of that text, or the default one, with the estimator of the other text, for so many arms."""
+        if policy is None:
+            by_contexts = estimator is not None and blamed("estimator", read_estimator, estimator).asks_context
+            policy = "ResidualGumbel()" if by_contexts else "ScaledGumbel()"
         made: Policy = blamed("policy", read_policy, policy, self._find)
         if estimator is not None:
             if "estimator" in made.values:
