@@ -151,6 +151,8 @@ def test_a_policy_that_has_no_value_is_refused_before_it_decides(app: Served) ->
     assert (answer.status_code, answer.json()["field"]) == (422, "policy"), answer.text
     assert "EpsilonGreedy(epsilon=decreasing(d=1e-200, c=5.0)) has no value in round" in answer.json()["detail"]
     assert app.get("/bandits/home").json()["policy"] == "UCB(C=0.5)"
+
+
 @pytest.mark.parametrize(
     ("estimator", "policy"),
     [
