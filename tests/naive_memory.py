@@ -479,4 +479,4 @@ class ResidualGumbel(ScaledGumbel):
 
     def score(self, arm: int, z: float) -> float:
         shown = max(self.shown(other) for other in range(self.arms))
-        return self.mean(arm) + (shown / self.pulls(arm)) ** 0.5 / (2 * math.pow(self.arms, 1 / 6)) * z
+        return self.mean(arm) + math.sqrt(shown / self.pulls(arm)) / (2 * math.pow(self.arms, 1 / 6)) * z

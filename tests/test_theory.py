@@ -186,12 +186,12 @@ def test_theorem2_is_true_on_another_problem() -> None:
     T = 10**6
     later = zeta(1.8, T + 1)  # Σ_{t > T} 1/(1 + t^{1.8}) is less, and so is what the product loses after T
     assert theory.theorem2_stuck(0.9, 0.95, T, slowest) * (1 - later) > 0.028
-    schedules: list[Callable[[Any], Any]] = [
+    rates: list[Callable[[Any], Any]] = [
         lambda t: 2 * np.log(t) + 1e-6,
         lambda t: 3 * np.log(t) + 1e-6,
         lambda t: np.sqrt(t) + 8,
     ]
-    for faster in schedules:
+    for faster in rates:
         assert (faster(np.arange(1.0, T)) > slowest(np.arange(1.0, T))).all()
         assert theory.theorem2_stuck(0.9, 0.95, T, faster) > theory.theorem2_stuck(0.9, 0.95, T, slowest)
 
