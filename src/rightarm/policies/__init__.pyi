@@ -112,7 +112,7 @@ class _RobustUCB(PolicyFamily):
 
 class _ScaledGumbel(PolicyFamily):
     def __call__(self, estimator: Estimator | str = ...) -> Policy:
-        """Boltzmann–Gumbel exploration without a parameter: the scale of the noise is read off the rewards."""
+        """Explore without a parameter: Boltzmann–Gumbel noise whose scale is read off the rewards."""
 
 class _SoftMix(PolicyFamily):
     def __call__(self, d: float) -> Policy:
