@@ -22,7 +22,7 @@ POLICIES = [
     *("ra.EXP3PlusPlus()", "ra.EpsilonGreedy(epsilon=0.1)", "ra.ExploreThenCommit(each=5)", "ra.GaussianThompson()"),
     *("ra.KLMS()", "ra.KLUCB()", "ra.Maillard()", "ra.MOSS(horizon=400)", "ra.RobustUCB(u=1.0)", "ra.SoftMix(d=0.2)"),
     *(f"ra.PerturbedMean(noise=ra.noise.{law}())" for law in ("Gumbel", "Gaussian", "Exponential", "Uniform")),
-    *("ra.UCB(C=0.5)", "ra.UCB1()"),
+    *("ra.ScaledGumbel()", "ra.UCB(C=0.5)", "ra.UCB1()"),
 ]
 PROBLEMS = [
     *("ra.Bernoulli([0.5, 0.45, 0.3, 0.7])", "ra.Bernoulli([i / 13 for i in range(1, 13)])"),

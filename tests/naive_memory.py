@@ -465,7 +465,8 @@ class ScaledGumbel(Player):
         variance = shown
         if behind > 0:
             variance += 6 * behind**4 / (behind**2 + 6 * shown)
-        return self.mean(arm) + math.sqrt(variance) / (2 * math.cbrt(math.sqrt(self.arms)) * self.pulls(arm) ** 0.5) * z
+        scale = math.sqrt(variance) / (2 * math.cbrt(math.sqrt(self.arms)) * math.sqrt(self.pulls(arm)))
+        return self.mean(arm) + scale * z
 
     def shown(self, arm: int) -> float:
         """The variance that an arm has shown."""

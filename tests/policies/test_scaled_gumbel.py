@@ -24,7 +24,8 @@ def Paid(u, w, *, share: ra.Probability, size: float, noise: float = 0.0):  # ty
 
 def coin_beside(coin: float, quiet: float, noise: float = 0.0) -> ra.Problem:
     """A coin that is worth more than the arm beside it, which pays about the same each time."""
-    return Paid(share=[coin, 1.0], size=[1.0, quiet], noise=[0.0, noise])
+    made: ra.Problem = Paid(share=[coin, 1.0], size=[1.0, quiet], noise=[0.0, noise])
+    return made
 
 
 QUIET = {
@@ -91,8 +92,8 @@ def test_shifted_and_multiplied_rewards_change_no_probability(
         bandit = ra.Bandit(rewards, POLICY if estimator is None else ra.ScaledGumbel(estimator=estimator), seed=1)
         for arm, own in rewards.items():
             for reward in own:
-                told = {} if estimator is None else {"context": [1.0]}
-                bandit.tell(arm=arm, reward=unit * (reward + start), **told)
+                context = None if estimator is None else [1.0]
+                bandit.tell(arm=arm, reward=unit * (reward + start), context=context)
         found.append(bandit.probabilities() if estimator is None else bandit.probabilities([1.0]))
     assert list(found[1].values()) == pytest.approx(list(found[0].values()), rel=1e-9)
 
