@@ -9,15 +9,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from . import environment
-
-REQUIREMENTS = ["mabwiser==2.7.4"]
+from . import environment, live_libraries
 
 
 def run(file: Path, orders: int, alpha: float, folder: Path) -> list[list[float]]:
     """Return the shares of right answers of one and of two passes over a file of rows and classes, for each order."""
     arguments = str(file.absolute()), str(orders), str(alpha)
-    found: list[list[float]] = json.loads(environment.run(__file__, REQUIREMENTS, folder / "mabwiser", *arguments))
+    said = environment.run(__file__, live_libraries.REQUIREMENTS, folder / "live-peers", *arguments)
+    found: list[list[float]] = json.loads(said)
     return found
 
 
