@@ -305,7 +305,9 @@ PROBLEMS = {
         ra.Gaussian([0.0, 0.5, 0.2, -3.0], sigma=[1.0, 0.5, 2.0, 0.0]),
         naive.gaussian([0.0, 0.5, 0.2, -3.0], [1.0, 0.5, 2.0, 0.0]),
     ),
-    "deterministic": ProblemCase(ra.Deterministic([0.2, 0.2, 0.1, 0.2]), naive.deterministic([0.2, 0.2, 0.1, 0.2])),
+    "deterministic": ProblemCase(
+        ra.Deterministic([0.25, 0.25, 0.125, 0.25]), naive.deterministic([0.25, 0.25, 0.125, 0.25])
+    ),
     "uniform": ProblemCase(ra.Uniform([0.0, 0.1, -1.0], 1.0), naive.uniform([0.0, 0.1, -1.0], [1.0, 1.0, 1.0])),
     "corrupted by rounds": ProblemCase(
         BERNOULLI.problem.corrupted(arm=1, rounds=50, reward=0.0), naive.corrupted(BERNOULLI.reward, 1, 0.0, rounds=50)
