@@ -6,7 +6,9 @@ import contextlib
 import itertools
 import os
 import signal
+import subprocess
 import tempfile
+import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +16,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import psycopg
+
+PATIENCE = 120.0  # seconds for a server to recover after a kill, on a machine that has other things to do
 
 
 class Postgres:
@@ -77,7 +81,16 @@ class Postgres:
 
     def start(self) -> None:
         """Start the server again after `stop` or `kill`; it is ready when this returns."""
-        self._server.start()
+        patience = time.monotonic() + PATIENCE
+        while True:
+            try:
+                self._server.start()
+            except (AssertionError, subprocess.TimeoutExpired):  # it still recovers: the wheel gives it 10 s
+                if time.monotonic() > patience:
+                    raise
+                time.sleep(0.1)
+            else:
+                return
 
     def close(self) -> None:
         """Stop the server and remove its folder."""
