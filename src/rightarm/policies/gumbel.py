@@ -74,8 +74,8 @@ def ResidualGumbel(pulls, mean, best_spread, arms, z):
     V = max_j S_j / (N_j + 2),  S_j = Σ (x − μ̂)² over the rewards of arm j
 
     This is the paper's equation (6) with C read off the residuals, or `ScaledGumbel` without its doubt about arms that
-    are far behind. By contexts arms are far behind for a good reason, and to doubt each of them in each direction of the
-    context costs most of the reward where columns are many (docs/contexts.md). Without contexts take `ScaledGumbel`:
+    are far behind. By contexts arms are far behind for a good reason, and to doubt each of them in every direction of
+    a context costs most of the reward where columns are many (docs/contexts.md). Without contexts take `ScaledGumbel`:
     this one may stay with a quiet arm beside a noisy one that is better. A floor mends that here.
 
     >>> import rightarm as ra
