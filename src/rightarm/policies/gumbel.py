@@ -19,7 +19,7 @@ def BoltzmannGumbel(pulls, mean, z, *, C: Positive, location: float = np.euler_g
     that; it is the default. The location does not cancel: it is a bonus of location·C/√N. Location 0 is the usual
     standard Gumbel law, −γ has mean zero. Theorem 4 is for C = σ with σ²-subgaussian rewards, 1/2 for rewards in
     [0, 1]. In simulations a third of the deviation that rewards really have is near the best on average, but not safe
-    everywhere: a coin of 0.95 beside a sure 0.9 is given up in 4% of the runs (docs/which-policy.md).
+    everywhere: a coin of 0.95 beside a sure 0.9 is given up in 3 to 4% of the runs (docs/which-policy.md).
 
     For heavy tails, ``estimator="catoni"`` takes for μ̂_i Catoni's estimate β_i Σ_s ψ(X_s / (β_i N_i)) with the same C,
     the root of a bound on the second moment (section 4 and Theorem 6): the same as ``estimator=Catoni(C)``.
