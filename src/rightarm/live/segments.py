@@ -15,7 +15,7 @@ from rightarm import inference
 from rightarm.contexts import Features
 from rightarm.inference import Difference
 from rightarm.live.contextual import could_choose
-from rightarm.live.fold import State
+from rightarm.live.state import State
 from rightarm.live.ledger import REMEMBERED
 from rightarm.logs.journal import Journal
 from rightarm.text import number
