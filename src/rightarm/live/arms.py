@@ -94,6 +94,7 @@ class Arms:
         # EVER) and arm. Digits of smaller ones are lost until all is learned again.
         self.largest: dict[tuple[int, int], tuple[float, int]] = {}
         self._mix = mix.compiled
+        self._weighs = self.estimator.weighs
         if self.estimator.forgets:
             count_reward(np.zeros((1, 1, OWN)), 0, 0, 0.0)  # which compiles it
         self._scratch: tuple[F64, F64, F64] = (np.empty(0), np.empty(0), np.empty(0))
@@ -225,7 +226,7 @@ class Arms:
         """Raise, with the reason, if a reward that was learned cannot be replaced by another."""
         if self.remembers:
             columns = ", ".join(self.policy.columns)
-            what = f"must stay: {self.policy!r} cannot correct one, since {columns} cannot be taken back"
+            what = f"must stay as it was: {self.policy!r} cannot correct a reward: {columns} cannot be taken back"
             raise WrongValue("reward", what, code="not_correctable")
 
     def correct(self, number: int, before: float, after: Lesson) -> bool:
@@ -312,7 +313,7 @@ class Arms:
 
     def look(self, members: I64, seen: Any) -> None:
         """Have the table show what formulas see of the arms now."""
-        if self.estimator.weighs:
+        if self._weighs:
             self._weigh()
         if self.unsure:
             pulls, means = self.table[PULLS, members], self.table[MEAN, members]

@@ -23,7 +23,7 @@ from rightarm.formula import check_count, check_number
 from rightarm.inference import Best, Coefficients, Difference
 from rightarm.live import answers, decide, explanations, recovery, saved, summary
 from rightarm.live import coefficients as linear
-from rightarm.live.another_policy import check_same_policy, finder
+from rightarm.live.another_policy import finder
 from rightarm.live.contextual import Seen
 from rightarm.live.draws import Draws, new_first_id, new_key
 from rightarm.live.explanations import Explanation
@@ -136,6 +136,8 @@ class Bandit(Generic[A]):
             log_context=log_context,
             late=late,
         )
+        if not callable(clock):
+            raise WrongType("clock", f"must be a function that gives seconds, got {clock!r}")
         names = distinct(arms)
         chosen = ScaledGumbel() if policy is None else policy
         recovery.check_policy(chosen, False)
@@ -186,6 +188,7 @@ class Bandit(Generic[A]):
         self._draws = draws
         self._log = log
         self._clock = clock
+        self._until_base = 0  # how many events more until the state is copied
         self._folder: Folder | None = None
         self._guardrail = decide.Guardrail()
         self._process = os.getpid()
@@ -221,7 +224,9 @@ class Bandit(Generic[A]):
 
     def _ready(self) -> tuple[State, float]:
         """Return the state after windows that have closed, and the time; to be called with the lock."""
-        state = self._state if not self._is_stale else self._current()
+        if self._is_stale:
+            self._refold()
+        state = self._state
         now = _now(self._clock)
         if state.settings.window_of_reward is not None:
             self._happen(decide.close_windows(state, now))
@@ -247,6 +252,7 @@ class Bandit(Generic[A]):
         else:
             for event in events:
                 apply(event)
+        self._until_base -= len(events)
         self._is_stale = False
 
     def _refold(self) -> None:
@@ -265,13 +271,14 @@ class Bandit(Generic[A]):
         place = self._recent.events
         self._base = self._state.copy(), place
         self._recent.forget(place)
+        self._until_base = FEWEST + len(self._state.ledger) // 4
 
     def _look_after(self, now: float) -> None:
         """Do what is due now and then: look at the guardrail, copy the state, write a snapshot."""
         state = self._state
         if state.settings.guardrail is not None:
             self._happen(self._guardrail.events(state, now))
-        if self._recent.events - self._base[1] >= FEWEST + len(state.ledger) // 4:
+        if self._until_base <= 0:
             self._keep_base()
         if self._folder is not None and self._log is not None:
             self._folder.look(state, self._log)
@@ -422,7 +429,7 @@ class Bandit(Generic[A]):
                     what = f"takes one of size, contexts and context, got {size=}, {context=!r:.200}"
                     raise WrongType("ask", what)
                 several = decide.contexts_of(state, size, contexts, arm_features, members)
-                made = decide.decide(state, self._draws, now, members, several, None, meta)
+                made = decide.decide_several(state, self._draws, now, members, several, meta)
                 self._happen(made, several)
                 self._look_after(now)
                 return [state.ledger.pending[decision.id].decision for decision in made]
@@ -431,10 +438,10 @@ class Bandit(Generic[A]):
                 if before is not None:
                     return before
             one = state.see(context, arm_features, members)
-            made = decide.decide(state, self._draws, now, members, (one,), unit, meta)
-            self._happen(made, (one,))
+            decision = decide.decide(state, self._draws, now, members, one, unit, meta)
+            self._happen((decision,), () if one is None else (one,))
             self._look_after(now)
-            return state.ledger.pending[made[0].id].decision
+            return decision if one is None else state.ledger.pending[decision.id].decision
 
     # Rewards.
 
@@ -874,16 +881,18 @@ class Bandit(Generic[A]):
         policies = [] if policy is None else [policy]
         found = saved.from_json(text, finder(policies))
         with contextlib.nullcontext() if log is None else recovery.opened(log) as journal:
+            state = found.state
+            is_new = journal is None or not journal.events
             if journal is not None and journal.events:
-                recovery.read_on(journal, found.state, found.place)
-            else:
-                found.state.ledger.skip_ids()
-                if journal is not None:
-                    journal.keep_key(found.key if found.key is not None else new_key())
-                    journal.append(recovery.beginning(found.state, _now(clock)))
-            key = found.key if journal is None else journal.key()
-            made = cls._of(found.state, policies, key, journal, clock)
-            made._agree(policy, change_policy)
+                recovery.read_on(journal, state, found.place)
+            recovery.check_agreement(state, policy, change_policy)
+            if is_new:
+                state.ledger.skip_ids()
+            key = new_key() if found.key is None else found.key
+            if journal is not None and is_new:
+                recovery.begin(journal, state, key, _now(clock))
+            made = cls._of(state, policies, key, journal, clock)
+            made._go_on(policy if change_policy else None)
             return made
 
     @classmethod
@@ -905,18 +914,15 @@ class Bandit(Generic[A]):
         policies = [] if policy is None else [policy]
         with recovery.opened(log) as journal:
             state = recovery.from_log(journal, finder(policies), policy, settings)
+            recovery.check_agreement(state, policy, change_policy)
             made = cls._of(state, policies, journal.key(), journal, clock)
-            made._agree(policy, change_policy)
+            made._go_on(policy if change_policy else None)
             return made
 
-    def _agree(self, policy: Policy | None, change_policy: bool) -> None:
-        """Have the policy that was given: it is the one that there is, or it takes its place."""
-        if policy is None:
-            return
-        if change_policy:
-            self.change(policy=policy)
-        else:
-            check_same_policy(policy, self._state.specification)
+    def _go_on(self, policy: Policy | None, arms: list[Any] | None = None) -> None:
+        """Go on with another policy, or with other arms, where they are given."""
+        if policy is not None or arms is not None:
+            self.change(policy=policy, arms=arms)
 
     @overload
     @classmethod
@@ -977,10 +983,9 @@ class Bandit(Generic[A]):
                 state = _opened(folder, log, finder(policies), policy)
                 recovery.check_settings(state.settings, settings)
                 wanted = recovery.wanted_arms(state, None if arms is None else distinct(arms), change_arms)
+                recovery.check_agreement(state, policy, change_policy)
                 made = cls._of(state, policies, log.key(), log, clock)
-                made._agree(policy, change_policy)
-                if wanted is not None:
-                    made.change(arms=wanted)
+                made._go_on(policy if change_policy else None, wanted)
             made._folder = folder
             folder.look(made._state, log)
             return made
@@ -999,8 +1004,6 @@ def _opened(
 
 def _now(clock: Callable[[], float]) -> float:
     """Return the time by a clock, in seconds since 1970."""
-    if not callable(clock):
-        raise WrongType("clock", f"must be a function that gives seconds, got {clock!r}")
     now = clock()
     return now if type(now) is float and math.isfinite(now) else check_number("clock", now)
 

@@ -23,6 +23,7 @@ from rightarm.live.draws import Draws
 from rightarm.live.ledger import REMEMBERED, Answer, Answered, Waiting, check_unit
 from rightarm.live.state import State
 from rightarm.logs.events import (
+    EXACT,
     LARGEST_WHOLE,
     Cancellation,
     Changed,
@@ -87,41 +88,66 @@ def decide(
     draws: Draws,
     now: float,
     members: I64 | None = None,
-    contexts: Sequence[Seen | None] = (None,),
+    seen: Seen | None = None,
     unit: Unit | None = None,
+    meta: Mapping[str, Any] | None = None,
+) -> Decision[Any]:
+    """Draw a decision, among ``members`` if given, in a context if the policy looks at any."""
+    ledger = state.ledger
+    return _decision(state, draws, now, 0, ledger.waiting, members, seen, unit, None if meta is None else check_meta(meta))
+
+
+def decide_several(
+    state: State,
+    draws: Draws,
+    now: float,
+    members: I64 | None,
+    contexts: Sequence[Seen | None],
     meta: Mapping[str, Any] | None = None,
 ) -> list[Decision[Any]]:
     """Draw a decision for each of some contexts, each as if those before it had been made."""
+    pending = state.ledger.waiting.copy()
+    kept = None if meta is None else check_meta(meta)
+    made = list[Decision[Any]]()
+    for place, seen in enumerate(contexts):
+        decision = _decision(state, draws, now, place, pending, members, seen, None, kept)
+        pending[state.index[decision.arm]] += 1
+        made.append(decision)
+    return made
+
+
+def _decision(
+    state: State,
+    draws: Draws,
+    now: float,
+    place: int,
+    pending: I64,
+    members: I64 | None,
+    seen: Seen | None,
+    unit: Unit | None,
+    meta: dict[str, Any] | None,
+) -> Decision[Any]:
+    """Draw the decision that comes after ``place`` others, with so many ``pending`` of each arm."""
     if state.status != "running":
         raise WrongValue("status", f"is {state.status}: the bandit decides nothing now", code=state.status)
     ledger = state.ledger
-    pending = ledger.waiting if len(contexts) == 1 else ledger.waiting.copy()
-    kept = None if meta is None else check_meta(meta)
-    among = None if members is None else [state.names[i] for i in members]
-    made = list[Decision[Any]]()
-    for place, seen in enumerate(contexts):
-        number = ledger.next_id + place
-        drawn = state.draw(members, seen, pending, draws.number(number - ledger.first))
-        if len(contexts) > 1:
-            pending[drawn.arm] += 1
-        made.append(
-            Decision(
-                id=number,
-                arm=state.names[drawn.arm],
-                propensity=drawn.propensity,
-                round=state.known.told + 1,
-                version=state.events + place,
-                group=drawn.group,
-                error=drawn.error,
-                unit=unit,
-                among=among,
-                meta=kept,
-                context=None if seen is None else seen.encoded.tolist(),
-                arm_features=None if seen is None or seen.arm_features is None else seen.arm_features.tolist(),
-                time=now,
-            )
-        )
-    return made
+    number = ledger.next_id + place
+    drawn = state.draw(members, seen, pending, draws.number(number - ledger.first))
+    return Decision(
+        id=number,
+        arm=state.names[drawn.arm],
+        propensity=drawn.propensity,
+        round=state.known.told + 1,
+        version=state.events + place,
+        group=drawn.group,
+        error=drawn.error or EXACT,
+        unit=unit,
+        among=None if members is None else [state.names[i] for i in members],
+        meta=meta,
+        context=None if seen is None else seen.encoded.tolist(),
+        arm_features=None if seen is None or seen.arm_features is None else seen.arm_features.tolist(),
+        time=now,
+    )
 
 
 def contexts_of(state: State, size: int | None, contexts: Any, arm_features: Any, members: Any) -> list[Seen | None]:
@@ -577,6 +603,7 @@ __all__ = [
     "contexts_of",
     "create",
     "decide",
+    "decide_several",
     "expire",
     "policy_is",
     "prior_of",

@@ -11,11 +11,12 @@ from typing import Any
 import msgspec
 
 from rightarm.errors import WrongType, WrongValue
-from rightarm.live.decide import check_names
+from rightarm.live.another_policy import check_same_policy
+from rightarm.live.decide import change, check_names
 from rightarm.live.ledger import Waiting
 from rightarm.live.saved import Place
 from rightarm.live.state import State
-from rightarm.logs.events import Changed, Created, Event, Reward, Specification
+from rightarm.logs.events import Changed, Created, Event, Reward, Specification, without_context
 from rightarm.logs.journal import Journal
 from rightarm.logs.settings import Settings
 from rightarm.logs.writer import LogWriter
@@ -46,7 +47,8 @@ def where(journal: Journal) -> Any:
 def check_policy(policy: Policy | None, change_policy: bool) -> None:
     """Raise if the policy with which a saved bandit is to go on is none."""
     if policy is not None and not isinstance(policy, Policy):
-        raise WrongValue("policy", f"must be a policy such as UCB(C=0.5), got {policy!r}")
+        hint = "; call it with its parameters first" if callable(policy) else ""
+        raise WrongType("policy", f"must be a policy such as UCB(C=0.5), got {policy!r}{hint}")
     if change_policy and policy is None:
         raise WrongType("change_policy", "needs the policy to change to, got policy=None")
 
@@ -61,11 +63,11 @@ def from_log(
     events = log.since(0)
     first = next(events, None)
     if first is None:
-        raise WrongValue("log", f"must have events, got none in {where(log)}")
+        raise WrongValue("log", f"{where(log)} has no events")
     state = State(find_policy)
     if isinstance(first, Created):
         if first.continues:
-            what = f"must have all that the bandit learned: {where(log)} goes on with one; from_json takes its state"
+            what = f"{where(log)} goes on with a bandit that had learned before: from_json takes its state"
             raise WrongValue("log", what)
         state.apply(first)
         check_settings(state.settings, settings)
@@ -88,7 +90,7 @@ def check_settings(settings: Settings, given: Mapping[str, Any]) -> None:
         if name in ("seed", "prior"):
             continue  # what it began with
         if name not in Settings.__struct_fields__:
-            raise WrongType(name, "is not an option of a bandit")
+            raise WrongType(name, f"is an unexpected option {name!r}")
         if settings.changed(**{name: value}) != settings:
             what = f"must be that of the bandit, {getattr(settings, name)!r}, got {value!r}; change() changes it"
             raise WrongValue(name, what)
@@ -144,7 +146,24 @@ def _with_context(waiting: Waiting) -> Event:
     return msgspec.structs.replace(waiting.decision, context=waiting.context.numbers())
 
 
+def begin(log: Journal, state: State, key: int, now: float) -> None:
+    """Begin a new log of a bandit that is not new."""
+    events = beginning(state, now)
+    log.keep_key(key)
+    log.append(events if state.settings.log_context else [without_context(event) for event in events])
+
+
 # What is given for a bandit that is there already.
+
+
+def check_agreement(state: State, policy: Policy | None, change_policy: bool) -> None:
+    """Raise if a policy is not the one that there is, or could not take its place if it is to."""
+    if policy is None:
+        return
+    if change_policy:
+        change(state, 0.0, policy=policy)
+    else:
+        check_same_policy(policy, state.specification)
 
 
 def wanted_arms(state: State, arms: Sequence[Hashable] | None, change_arms: bool) -> list[Hashable] | None:

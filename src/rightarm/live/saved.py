@@ -15,7 +15,7 @@ from rightarm.live.ledger import Answer, Ledger, Waiting, check_unit
 from rightarm.live.names import listed, name_from, plain_name
 from rightarm.live.state import State
 from rightarm.logs.events import Decision, Specification
-from rightarm.logs.settings import Settings
+from rightarm.logs.settings import Settings, check_share
 from rightarm.scores.policy import Policy
 from rightarm.scores.rewards import reward_scale
 
@@ -52,6 +52,7 @@ def to_json(state: State, place: Place | None, key: int | None) -> str:
         "active": state.active,
         "harmful": [plain_name(name) for name in state.names if name in state.harmful],
         "status": state.status,
+        "least": [state.least_floor, state.least_even],
         "events": state.events,
         **_ledger(state.ledger),
         "log": None if place is None else list(place),
@@ -108,6 +109,9 @@ def _restored(plain: dict[str, Any], find_policy: Callable[[Specification], Poli
     if plain["status"] not in ("running", "paused", "archived"):
         raise ValueError(f"status must be running, paused or archived, got {plain['status']!r:.60}")
     state.status = plain["status"]
+    least_floor, least_even = plain["least"]
+    state.least_floor = check_share("least", least_floor)
+    state.least_even = check_share("least", least_even)
     state.events = check_count("events", plain["events"], least=0)
     if state.reward_range is not None and not state.within(*state.reward_range):
         means = state.lifetime()[1].tolist()

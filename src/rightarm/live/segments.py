@@ -59,8 +59,7 @@ def difference(
 
 def _floor(state: State) -> float:
     """A probability below which no arm that could be chosen has ever been."""
-    evenly = state.settings.holdout if state.settings.control is None else 0.0
-    return max(state.settings.floor, evenly / len(state.names))
+    return max(state.least_floor, state.least_even / len(state.names))
 
 
 def _remembered(state: State, pair: tuple[int, int]) -> Decided:

@@ -10,7 +10,7 @@ import copy
 import itertools
 import operator
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import msgspec
 import numpy as np
@@ -47,7 +47,7 @@ SAME = 1e-6  # relative: rewards that are so near to each other are equal, since
 ROUNDED = 1e-12  # relative to the range of rewards: what scaling them there and back may change
 
 
-class Drawn(NamedTuple):
+class Drawn(msgspec.Struct, frozen=True):
     """An arm that was drawn: its number, its probability, and the group if the holdout drew it."""
 
     arm: int
@@ -74,6 +74,8 @@ class State:
         self.ledger = Ledger()
         self.events = 0  # that were applied
         self.status = RUNNING
+        self.least_floor = 1.0  # the lowest floor that there ever was
+        self.least_even = 1.0  # the lowest share of decisions that was drawn evenly from all arms
         self.names: list[Any] = []  # of the type that the user has
         self.index: dict[Hashable, int] = {}
         self.active: list[bool] = []
@@ -102,7 +104,10 @@ class State:
             raise WrongValue("guardrail", what)
         self.settings = settings
         self.known = known
+        self._contextual = known.estimator.asks_context
         self.scale = scale
+        self.least_floor = min(self.least_floor, settings.floor)
+        self.least_even = min(self.least_even, settings.holdout if settings.control is None else 0.0)
         declared = settings.reward_range
         self.reward_range = declared if declared is not None or scale is None else (scale.low, scale.high)
         """What rewards can be: as declared, or as the policy wants them; None if they can be anything."""
@@ -200,7 +205,7 @@ class State:
             self.check_reward(settings.default, "default")
 
     def _decided(self, event: Decision[Any], seen: Seen | None) -> None:
-        arm = self.index[event.arm]
+        arm = self.arm_number("arm", event.arm)
         if not self._contextual:
             self.ledger.open(Waiting(event, arm))
             return
@@ -255,7 +260,7 @@ class State:
             self.ledger.answered[event.id] = msgspec.structs.replace(before, late=event.reward)
 
     def _observed(self, event: Observation, seen: Seen | None) -> None:
-        arm = self.index[event.arm]
+        arm = self.arm_number("arm", event.arm)
         if self._contextual:
             seen = self.seen_before(event) if seen is None else seen
             self.known.notice(seen)
@@ -338,7 +343,7 @@ class State:
         self.check_floor(sum(self.active))
         control = self.settings.control
         if control is not None and (control not in self.index or not self.active[self.index[control]]):
-            raise WrongValue("control", f"must be one of the arms that can be chosen, got {control!r}")
+            raise WrongValue("control", f"must be one of the arms, got {control!r}")
 
     def _pending(self, number: int) -> Waiting:
         waiting = self.ledger.pending.get(number)
@@ -427,10 +432,6 @@ class State:
             among = self.chosen(event.among)
         return self.known.see_encoded(event.context, event.arm_features, self._members_of(among))
 
-    @property
-    def _contextual(self) -> bool:
-        return self.known.estimator.asks_context
-
     def _members_of(self, members: I64 | None) -> I64:
         if self._members is None:
             self._members = np.flatnonzero(self.active)
@@ -448,7 +449,7 @@ class State:
             return self._law
         arms = self._members_of(members)
         if not arms.size:
-            raise WrongValue("arms", "must have one that is not retired; restore or add one", code="no_arms")
+            raise WrongValue("arms", "are of no use: every arm is retired; restore or add one", code="no_arms")
         law = self.known.law(arms, waiting, self.settings.floor / (1 - self.settings.holdout), seen)
         if members is None and seen is None and law.settled:
             self._law = law

@@ -21,7 +21,6 @@ import msgspec
 
 from rightarm.errors import WrongValue
 from rightarm.files import Held, sync_folder, write_whole
-from rightarm.logs.answers import Answers
 from rightarm.logs.blocks import read_blocks
 from rightarm.logs.events import (
     DECODER,
@@ -36,12 +35,12 @@ from rightarm.logs.events import (
     Observation,
     Reward,
 )
-from rightarm.logs.lines import Head, Numbering, as_lines, part_path, part_paths
+from rightarm.logs.lines import LINES, Head, Numbering, PathLike, as_lines, part_path, part_paths
 from rightarm.logs.order import EventOrder
-from rightarm.logs.parquet import LINES, PARQUET
+from rightarm.logs.outcomes import read_order
+from rightarm.logs.parquet import PARQUET
 from rightarm.logs.reader import read_log
 from rightarm.logs.rotation import rotation_from
-from rightarm.logs.stream import PathLike
 
 BLOCK = 1 << 16  # bytes that are read at once from the end of a file
 KEY = ".key"  # ends the name of the file that has the key by which decisions are drawn
@@ -118,10 +117,7 @@ class LogWriter:
         os.fsync(file)
         sync_folder(self.path.parent)
         numbering = Numbering()
-        answers = Answers()
-        for block in read_blocks(self.path, numbering):
-            answers.take(block)
-        self._order: EventOrder | None = answers.order(self.path)
+        self._order: EventOrder | None = read_order(self.path, numbering)
         self.identity = uuid.uuid4().hex if numbering.head is None else numbering.head.log
         self._end = _End(file, size, len(parts), self._order.events, self._order.latest)
 
@@ -229,13 +225,19 @@ class LogWriter:
         """Append several events, none of them if one cannot be written."""
         if not events:
             return
-        if os.getpid() != self._process:
-            raise ValueError(f"the log {self.path} was opened by process {self._process}; open it after forking")
+        self._check_process()
         with self._threads:
-            if not self._held.files:
-                raise ValueError(f"the log {self.path} is closed")
+            self._check_open()
             self._look_at_file()
             self._append(events)
+
+    def _check_process(self) -> None:
+        if os.getpid() != self._process:
+            raise ValueError(f"the log {self.path} was opened by process {self._process}; open it after forking")
+
+    def _check_open(self) -> None:
+        if not self._held.files:
+            raise ValueError(f"the log {self.path} is closed")
 
     def _append(self, events: Sequence[Event]) -> None:
         """Write events whole or not at all: half a line would spoil the next one too."""
@@ -280,10 +282,7 @@ class LogWriter:
         self._look()
         if self._order is not None:
             return self._order
-        answers = Answers()
-        for block in read_blocks(self.path, Numbering()):
-            answers.take(block)
-        return answers.order(self.path)
+        return read_order(self.path, Numbering())
 
     # What was broken off.
 
@@ -332,10 +331,10 @@ class LogWriter:
 
     def flush(self) -> None:
         """Have everything that was written on the disk."""
+        self._check_process()
         self._look()
         with self._threads:
-            if not self._held.files:
-                raise ValueError(f"the log {self.path} is closed")
+            self._check_open()
             os.fsync(self._end.file)
 
     def close(self) -> None:

@@ -51,14 +51,16 @@ def _decided(live: Live, request: Ask) -> list[Decision[Any]]:
         if request.context is not None or (request.size is not None and request.contexts is not None):
             raise WrongType("context", "must be left out where size or contexts is given, which exclude each other")
         seen = decide.contexts_of(state, request.size, request.contexts, features, members)
-    else:
-        before = None if request.unit is None else decide.assigned(state, request.unit, members)
-        if before is not None:
-            return [before]
-        seen = [state.see(request.context, features, members)]
-    made = decide.decide(state, live.draws, live.now, members, seen, request.unit, request.meta)
-    live.happen(made, seen)
-    return made
+        made = decide.decide_several(state, live.draws, live.now, members, seen, request.meta)
+        live.happen(made, seen)
+        return made
+    before = None if request.unit is None else decide.assigned(state, request.unit, members)
+    if before is not None:
+        return [before]
+    context = state.see(request.context, features, members)
+    decision = decide.decide(state, live.draws, live.now, members, context, request.unit, request.meta)
+    live.happen([decision], [context])
+    return [decision]
 
 
 def _choice(made: Decision[Any]) -> Choice:

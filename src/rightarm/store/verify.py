@@ -143,7 +143,7 @@ class _Bandit:
         """Say what differs between a decision and the one that follows from the events before it."""
         members = None if event.among is None else state.chosen(event.among)
         seen = None if event.context is None else state.seen_before(event)
-        [made] = decide(state, self.draws, event.time, members, [seen], event.unit)
+        made = decide(state, self.draws, event.time, members, seen, event.unit)
         if not math.isclose(made.propensity, event.propensity, rel_tol=TOLERANCE) and made.arm == event.arm:
             yield f"event {n}: the propensity must be {made.propensity!r}, got {event.propensity!r}"
         for name in ("id", "arm", "round", "version", "group"):
