@@ -121,9 +121,9 @@ def evaluate(
       the log's knowledge, not what it would have found out by itself: `replay` estimates that.
     - ``log``: a path, of a log or of a bandit's folder, a `rightarm.logs.Log` that was read already, a frame such as
       `read_log` gives, or a mapping of columns ``arm``, ``propensity``, ``reward``, in the order of decisions. If it
-      has ``among`` in every row, the policy chooses among these. ``context``, if it is there, has a row of numbers for each decision, as
-      `Features.encode_many` makes them, or is a table of the features, which those of the policy encode;
-      ``arm_features`` has a row of numbers for each arm of ``among``.
+      has ``among`` in every row, the policy chooses among these. ``context``, if it is there, has a row of numbers for
+      each decision, as `Features.encode_many` makes them, or is a table of the features, which those of the policy
+      encode; ``arm_features`` has a row of numbers for each arm of ``among``.
     - ``arms``: all arms, if the log does not show them all, or if their order matters.
     - ``reward_range``: what rewards can be, known beforehand and not read off them. Without it the range that the log's
       bandit was given, if ``log`` is a path and the bandit had one, else 0 to 1. For a policy that is for rewards of a

@@ -84,7 +84,7 @@ def read_events(path: PathLike, numbering: Numbering | None = None) -> Iterator[
         for i, event in enumerate(block.events):
             try:
                 order.check([event])
-            except ValueError as error:
+            except (TypeError, ValueError) as error:
                 raise ValueError(f"{block.where(i)}: {error}") from None
             order.take(event, block.first + i)
             yield event

@@ -178,7 +178,6 @@ class _Gathered:
         self.events = Counter[str]()
         self.active = UNKNOWN  # the list of arms that can be chosen now
         self.changes = list[Created | Changed]()
-        self.periods = [Period(0, Settings())]
         self.first: float | None = None  # the time of the first event
 
     def take(self, block: Block) -> None:
@@ -192,8 +191,10 @@ class _Gathered:
         changes = sorted(zip(made.places + changed.places, made.events + changed.events, strict=True))
         if Decision in block.kinds:
             self._take_decisions(block.kinds[Decision], changes)
-        for place, change in changes:
-            self._take_change(block, place, change)
+        for _, change in changes:
+            self.changes.append(change)
+            if change.arms is not None:
+                self.active = self._list_of(change.arms)
 
     def _take_decisions(self, decisions: Kind, changes: list[tuple[int, Any]]) -> None:
         for name in NUMBERS:
@@ -214,19 +215,6 @@ class _Gathered:
         self.among.append(lists)
         self.rows += len(decisions.events)
 
-    def _take_change(self, block: Block, place: int, change: Created | Changed) -> None:
-        self.changes.append(change)
-        if change.arms is not None:
-            self.active = self._list_of(change.arms)
-        try:
-            before = self.periods[-1].settings
-            settings = change.settings if isinstance(change, Created) else before.changed(**change.settings)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"{block.where(place - block.first)}: {error}") from None
-        if settings != before:
-            self.periods[-1] = Period(place, before)
-            self.periods.append(Period(place, settings))
-
     def _numbers_of(self, arms: list[Arm]) -> list[int]:
         known = self.places
         keys = list(zip(map(type, arms), arms, strict=True))  # True and 1 are equal, but not the same name
@@ -239,11 +227,7 @@ class _Gathered:
 
     def log(self) -> Log:
         """Return all of it."""
-        count = self.numbering.next - 1
-        periods = [*self.periods[:-1], Period(count, self.periods[-1].settings)]
-        if len(periods) > 1 and periods[0].last <= 1:  # a bandit's first event says how it is set up
-            periods = periods[1:]
-        outcomes = self.steps.outcomes(self.path, periods)
+        outcomes = self.steps.outcomes(self.path)
         numbers = {name: np.concatenate([np.empty(0, kind), *self.columns[name]]) for name, kind in NUMBERS.items()}
         more: dict[str, Any] = {name: self._other(name) for name, pieces in self.others.items() if pieces}
         more |= {name: numbers[name] for name in ("round", "version")}
@@ -267,7 +251,7 @@ class _Gathered:
             events=self.events,
             span=None if self.first is None or latest is None else (self.first, latest),
             changes=self.changes,
-            periods=periods,
+            periods=self.steps.periods,
         )
 
     def _other(self, name: str) -> list[Any]:
@@ -310,12 +294,13 @@ def _from_columns(log: Any, needed: Sequence[str]) -> Log:
             numbered = tuple(places.setdefault(arm, len(places)) for arm in own or ())
             by_names[own] = lists.setdefault(numbered, len(lists))
         among[i] = by_names[own]
+    rewards = columns.get("reward", [None] * count)
     still_open = columns.get("open_window")
     return Log(
         names=list(places),
         arms=np.array(arms, dtype=np.int64),
         propensities=_floats("propensity", columns["propensity"]),
-        rewards=_floats("reward", columns.get("reward", [None] * count)),
+        rewards=_floats("reward", [float(one) if one is True or one is False else one for one in rewards]),
         lists=list(lists),
         among=among,
         ids=columns.get("id"),

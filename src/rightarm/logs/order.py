@@ -25,6 +25,7 @@ from rightarm.logs.events import (
     ids_of,
     kind_of,
 )
+from rightarm.logs.settings import Settings
 from rightarm.types import I64
 
 # The states of a decision.
@@ -90,6 +91,18 @@ def _key(arm: Arm) -> tuple[bool, Arm]:
     return isinstance(arm, bool), arm
 
 
+# Settings.
+
+
+def settings_after(settings: Settings, event: Event) -> Settings:
+    """Return the settings of a bandit after an event; raises if the event changes them to what cannot be."""
+    if isinstance(event, Created):
+        return event.settings
+    if isinstance(event, Changed) and event.settings:
+        return settings.changed(**event.settings)
+    return settings
+
+
 # Events one after the other.
 
 
@@ -137,6 +150,7 @@ class EventOrder:
     def __init__(self) -> None:
         self.decided = WholeNumbers()
         self.waiting: set[int] = set()
+        self.settings = Settings()
         self.last_id: int | None = None
         self.latest: float | None = None  # the latest time of an event
         self.events = 0
@@ -149,8 +163,10 @@ class EventOrder:
     def check(self, events: Sequence[Event]) -> None:
         """Raise if these events cannot follow, one after the other, those taken so far."""
         states = dict[int, int]()
+        settings = self.settings
         for event in events:
             check_arms(event)
+            settings = settings_after(settings, event)
             for number in ids_of(event):
                 state = states.get(number)
                 if state is None:
@@ -174,5 +190,6 @@ class EventOrder:
                 self.decided.add(number)
                 self.waiting.add(number)
                 self.last_id = number if self.last_id is None else max(number, self.last_id)
+        self.settings = settings_after(self.settings, event)
         self.latest = event.time if self.latest is None else max(event.time, self.latest)
         self.events = place

@@ -69,10 +69,11 @@ class Steps:
     def __init__(self) -> None:
         self._steps = [np.empty(0, STEP)]
         self._times = [np.empty(0)]  # of all events
+        self._periods = [Period(0, Settings())]
 
     def take(self, block: Block) -> None:
         """Take the next events."""
-        _check_arms(block)
+        self._take_changes(block)
         times = np.array([event.time for event in block.events])
         found = [_steps_of(type_, kind) for type_, kind in block.kinds.items() if type_ in order.STEPS]
         if found:
@@ -82,6 +83,34 @@ class Steps:
             self._steps.append(steps)
         self._times.append(times)
 
+    def _take_changes(self, block: Block) -> None:
+        """Check lists of arms, and follow the settings."""
+        places = list[int]()
+        decisions = block.kinds.get(Decision, NOTHING)
+        if [event for event in decisions.events if event.among is not None]:
+            places += decisions.places
+        places += sorted(block.kinds.get(Created, NOTHING).places + block.kinds.get(Changed, NOTHING).places)
+        for place in places:
+            event = block.events[place - block.first]
+            last = self._periods[-1]
+            try:
+                order.check_arms(event)
+                settings = order.settings_after(last.settings, event)
+            except (TypeError, ValueError) as error:
+                raise ValueError(f"{block.where(place - block.first)}: {error}") from None
+            if settings != last.settings:
+                self._periods[-1] = Period(place, last.settings)
+                self._periods.append(Period(place, settings))
+
+    @property
+    def periods(self) -> list[Period]:
+        """Return the settings one after the other; the last period ends with the last event."""
+        events = sum(times.size for times in self._times)
+        last = Period(events, self._periods[-1].settings)
+        if len(self._periods) > 1 and self._periods[0].last == 1:  # the first event said how the bandit is set up
+            return [*self._periods[1:-1], last]
+        return [*self._periods[:-1], last]
+
     def order(self, path: Path) -> EventOrder:
         """Return what the writer of the log at ``path`` needs to go on."""
         outcomes = self._answered(path)
@@ -90,13 +119,15 @@ class Steps:
         made.events = times.size
         made.latest = float(times.max()) if times.size else None
         made.decided.add_all(outcomes.ids)
+        made.settings = self._periods[-1].settings
         made.waiting = set(outcomes.ids[outcomes.answers == NEVER].tolist())
         made.last_id = int(outcomes.ids.max()) if outcomes.ids.size else None
         return made
 
-    def outcomes(self, path: Path, periods: list[Period]) -> Outcomes:
+    def outcomes(self, path: Path) -> Outcomes:
         """Return what became of the decisions; raises if events of the log at ``path`` cannot follow each other so."""
         found = self._answered(path)
+        periods = self.periods
         if all(period.settings.window_of_reward is None for period in periods):
             return found
         return in_windows(found, periods, np.concatenate(self._times))
@@ -123,21 +154,6 @@ def read_order(path: Path, numbering: Numbering) -> EventOrder:
     for block in read_blocks(path, numbering):
         steps.take(block)
     return steps.order(path)
-
-
-def _check_arms(block: Block) -> None:
-    """Raise if lists of arms cannot be, see `rightarm.logs.order.check_arms`."""
-    decisions = block.kinds.get(Decision, NOTHING)
-    places = list[int]()
-    if [event for event in decisions.events if event.among is not None]:
-        places += decisions.places
-    for type_ in (Created, Changed):
-        places += block.kinds.get(type_, NOTHING).places
-    for place in places:
-        try:
-            order.check_arms(block.events[place - block.first])
-        except ValueError as error:
-            raise ValueError(f"{block.where(place - block.first)}: {error}") from None
 
 
 def _steps_of(type_: type[Event], kind: Kind) -> NDArray[Any]:
