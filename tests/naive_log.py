@@ -15,9 +15,14 @@ NUMBERS = ("context", "arm_features", "error")
 NOTHING: dict[str, Any] = {"window_of_reward": None, "default": None, "learn": "at once"}
 
 
+def refuse(constant: str) -> None:
+    """Refuse NaN and the infinities, which Python reads and JSON does not know."""
+    raise ValueError(f"{constant} is no JSON")
+
+
 def events(path: Path) -> list[dict[str, Any]]:
     """The events of a log in one part, each checked by itself and against those before it."""
-    head, *lines = [json.loads(line, parse_constant=float.fromhex) for line in path.read_bytes().split(b"\n")[:-1]]
+    head, *lines = [json.loads(line, parse_constant=refuse) for line in path.read_bytes().split(b"\n")[:-1]]
     if not isinstance(head, dict):
         raise ValueError("this is no head")
     log, time = head.pop("log", None), head.pop("time", None)
@@ -35,6 +40,8 @@ def events(path: Path) -> list[dict[str, Any]]:
         except TypeError as error:  # settings of another type
             raise ValueError(str(error)) from None
         order.take(typed, n)
+        if line.get("reward") is not None:
+            line["reward"] = float(line["reward"])
     return lines
 
 
