@@ -102,7 +102,9 @@ def test_a_log_is_read_once(tmp_path: Path, ending: str, monkeypatch: pytest.Mon
     path = path if ending == "jsonl" else ra.convert_log(path, tmp_path / "log.parquet")
     reads = list[Path]()
     read_blocks = log_module.read_blocks
-    monkeypatch.setattr(log_module, "read_blocks", lambda path, numbering: reads.append(path) or read_blocks(path, numbering))
+    monkeypatch.setattr(
+        log_module, "read_blocks", lambda path, numbering: reads.append(path) or read_blocks(path, numbering)
+    )
     log = log_of(path)
     for policy in ("a", "b", ra.UCB(C=0.5)):
         assert ra.evaluate(log, policy) == ra.evaluate(path, policy)

@@ -153,7 +153,10 @@ def test_a_batch_may_follow_itself(tmp_path: Path) -> None:
 
 MALFORMED: dict[str, tuple[str, str]] = {  # an event of each kind, and the field that is wrong
     "created": ('"arms":["a"],"policy":{},"settings":{"floor":"a"}', r"settings\.floor must be float, got 'a'"),
-    "created with settings": ('"arms":["a"],"policy":{},"settings":{"floor":2.0}', "settings floor must be from 0 to 1"),
+    "created with settings": (
+        '"arms":["a"],"policy":{},"settings":{"floor":2.0}',
+        "settings floor must be from 0 to 1",
+    ),
     "change": ('"status":"asleep"', "status Invalid (enum )?value 'asleep'"),
     "decision": ('"id":1,"arm":"a","propensity":0.5,"round":1.5,"version":0', "round must be int, got 1.5"),
     "reward": ('"id":1,"reward":"1"', "reward must be float, got '1'"),
