@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ from typer.testing import CliRunner
 import rightarm as ra
 from rightarm.cli import app
 from rightarm.logs import log as log_module
+from rightarm.logs.blocks import Block, read_blocks
 from rightarm.logs.events import Changed
+from rightarm.logs.lines import Numbering
 from rightarm.logs.log import log_of
 
 
@@ -101,10 +104,12 @@ def test_a_log_is_read_once(tmp_path: Path, ending: str, monkeypatch: pytest.Mon
     path = write(tmp_path / "log.jsonl", reward_range=(0, 20), floor=0.1)
     path = path if ending == "jsonl" else ra.convert_log(path, tmp_path / "log.parquet")
     reads = list[Path]()
-    read_blocks = log_module.read_blocks
-    monkeypatch.setattr(
-        log_module, "read_blocks", lambda path, numbering: reads.append(path) or read_blocks(path, numbering)
-    )
+
+    def counted(path: Path, numbering: Numbering) -> Iterator[Block]:
+        reads.append(path)
+        return read_blocks(path, numbering)
+
+    monkeypatch.setattr(log_module, "read_blocks", counted)
     log = log_of(path)
     for policy in ("a", "b", ra.UCB(C=0.5)):
         assert ra.evaluate(log, policy) == ra.evaluate(path, policy)

@@ -15,6 +15,7 @@ from log_story import HEAD, START
 from rightarm.logs import LogWriter, blocks, read_log
 from rightarm.logs.blocks import read_blocks, read_events
 from rightarm.logs.events import (
+    Arm,
     Cancellation,
     Changed,
     Correction,
@@ -31,7 +32,7 @@ from rightarm.logs.order import WholeNumbers
 from rightarm.logs.outcomes import read_order
 from rightarm.logs.settings import Settings
 
-ARMS = ["red", "grün", "blue", "7"]
+ARMS: list[Arm] = ["red", "grün", "blue", "7"]
 
 
 def life(chance: random.Random, events: int) -> list[Event]:
@@ -84,8 +85,8 @@ def decision(chance: random.Random, number: int, round: int, time: float) -> Dec
     more |= {"meta": {"a": [1, None]}, "group": "holdout"} if chance.random() < 0.1 else {}
     more |= {"context": [chance.random(), 1.0], "arm_features": [[0.5], [2.0]]} if chance.random() < 0.2 else {}
     more |= {"error": chance.random()} if chance.random() < 0.1 else {}
-    own = {"id": number, "arm": chance.choice(ARMS), "propensity": chance.random() or 1.0}
-    return Decision(**own, round=round, version=0, time=time, **more)
+    more |= {"id": number, "arm": chance.choice(ARMS), "propensity": chance.random() or 1.0}
+    return Decision(round=round, version=0, time=time, **more)
 
 
 def written(path: Path, events: list[Event]) -> list[bytes]:
