@@ -246,7 +246,7 @@ WRONG_FIELDS: dict[str, tuple[Any, str]] = {
     "meta": ([1], r"meta must be object | null, got \[1\]"),
     "context": ([1.0, "2"], r"context\[1\] must be float, got '2'"),
     "arm_features": ([[1.0], 2.0], r"arm_features\[1\] must be array, got 2.0"),
-    "unknown": (1, "Object contains unknown field `unknown`, got b'{"),
+    "unknown": (1, "Object contains unknown field `unknown`, got {'"),
     "n as truth": (True, "a line must begin with the number of its event"),
     "n as float": (20.0, "a line must begin with the number of its event"),
     "event": ("end", "event Invalid value 'end', got 'end'"),

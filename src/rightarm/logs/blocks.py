@@ -18,14 +18,13 @@ import msgspec
 
 from rightarm.logs import parquet
 from rightarm.logs.events import DECODER, Event
-from rightarm.logs.lines import LINES, Numbering, PathLike, gap, log_at, part_paths
+from rightarm.logs.lines import LINES, Numbering, PathLike, described, gap, log_at, part_paths
 from rightarm.logs.order import EventOrder
 
 SIZE = 1 << 18  # bytes of lines that are decoded together
 ROWS = 10_000  # rows of Parquet that make a block
 
 NUMBER = re.compile(rb'\n\{"n":(0|[1-9]\d*),')
-WHERE = re.compile(r"(.*) - at `\$\.?(.*?)`")
 
 
 @dataclass(frozen=True)
@@ -193,24 +192,18 @@ def _at(place: str, read: Callable[[Any], Any], line: Any) -> Any:
     try:
         return read(line)
     except msgspec.ValidationError as error:
-        raise ValueError(f"{place}: {_described(error, line)}") from None
+        raise ValueError(f"{place}: {described(error, _plain(line))}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError(f"{place}: not a line of JSON, got {line[:80]!r}: {error}") from None
     except (TypeError, ValueError) as error:
         raise ValueError(f"{place}: {error}") from None
 
 
-def _described(error: msgspec.ValidationError, line: Any) -> str:
-    """Say which field is wrong, what it should be, and what it is."""
-    match = WHERE.fullmatch(str(error))
-    if match is None:
-        return f"{error}, got {line[:200]!r}" if isinstance(line, bytes) else f"{error}, got {line!r:.200}"
+def _plain(line: Any) -> Any:
+    """Return what a line or a row holds, or the line itself if it is no JSON."""
+    if not isinstance(line, bytes):
+        return parquet.plain_of(line)
     try:
-        value = msgspec.json.decode(line) if isinstance(line, bytes) else parquet.plain_of(line)
-        for name in re.findall(r"[^.\[\]]+", match[2]):
-            value = value[int(name)] if isinstance(value, list) else value[name]
-    except (KeyError, ValueError):
-        value = line
-    what = match[1].replace("Expected", "must be", 1).replace("`", "")
-    what = re.sub(", got .*", "", what)
-    return f"{match[2]} {what}, got {value!r:.200}"
+        return msgspec.json.decode(line)
+    except ValueError:
+        return line

@@ -11,7 +11,7 @@ import numpy as np
 
 from rightarm.logs.events import Arm
 from rightarm.logs.lines import PathLike
-from rightarm.logs.log import Log, read
+from rightarm.logs.log import Log
 
 
 @dataclass
@@ -69,7 +69,7 @@ def log_info(log: PathLike | Log) -> LogInfo:
     (1, 1, ['red', 'blue'])
     >>> folder.cleanup()
     """
-    log = log if isinstance(log, Log) else read(log)
+    log = log if isinstance(log, Log) else Log.read(log)
     assert log.path is not None
     counts = np.bincount(log.arms, minlength=len(log.names)).tolist()
     first, latest = log.span or (None, None)

@@ -25,6 +25,8 @@ HEAD = "head"
 LINES = ".jsonl"
 IN_FOLDER = "log.jsonl"  # the log of a bandit that lives in a folder
 
+WHERE = re.compile(r"(.*) - at `\$\.?(.*?)`")
+
 PathLike = str | os.PathLike[str]
 
 
@@ -131,6 +133,22 @@ def gap(expected: int, found: int) -> str:
     if found == expected + 1:
         return f"event {expected} is missing"
     return f"events {expected} to {found - 1} are missing"
+
+
+def described(error: msgspec.ValidationError, plain: Any) -> str:
+    """Say which field of an event is wrong, what it must be, and what it is: ``id must be int >= 0, got -1``."""
+    match = WHERE.fullmatch(str(error))
+    if match is None:
+        return f"{error}, got {plain!r:.200}"
+    what, field = match.groups()
+    value = plain
+    for name in re.findall(r"[^.\[\]]+", field):
+        if isinstance(value, list) and name.isdecimal():
+            value = value[int(name)]
+        elif isinstance(value, dict) and name in value:
+            value = value[name]
+    what = re.sub(", got .*", "", what).replace("Expected", "must be", 1).replace("`", "")
+    return f"{field} {what}, got {value!r:.200}"
 
 
 # Parts.

@@ -80,6 +80,27 @@ class Log:
     periods: Sequence[Period] = (Period(0, Settings()),)
     """The settings of the bandit, one after the other."""
 
+    @staticmethod
+    def read(path: PathLike) -> Log:
+        """Read the log at a path, or of a bandit's folder, with all checks; errors name the line.
+
+        >>> import tempfile
+        >>> from rightarm.logs import LogWriter
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> with LogWriter(folder.name + "/log.jsonl") as writer:
+        ...     writer.decision(1, "red", 0.5, round=1, version=0, time=1_700_000_000.0)
+        ...     writer.decision(2, "blue", 0.25, round=1, version=0, time=1_700_000_001.5)
+        ...     writer.reward(1, 1.0, time=1_700_000_002.0)
+        >>> log = Log.read(folder.name + "/log.jsonl")
+        >>> log.names, log.arms, log.propensities, log.rewards
+        (['red', 'blue'], array([0, 1], dtype=int32), array([0.5 , 0.25]), array([ 1., nan]))
+        >>> folder.cleanup()
+        """
+        gathered = _Gathered(checked_path(path))
+        for block in read_blocks(gathered.path, gathered.numbering):
+            gathered.take(block)
+        return gathered.log()
+
     @property
     def settings(self) -> Settings:
         """Return the last settings of the bandit, the defaults if the log does not say any."""
@@ -140,25 +161,23 @@ def log_of(log: Any, needed: Sequence[str] = NEEDED) -> Log:
     if isinstance(log, Log):
         return log
     if isinstance(log, str | os.PathLike):
-        return read(log)
+        return Log.read(log)
     return _from_columns(log, needed)
 
 
 # From a file.
 
 
-def read(path: PathLike) -> Log:
-    """Read the log at a path, or of a bandit's folder, with all checks."""
-    path = log_at(path)
-    if path.suffix not in (PARQUET, LINES):
-        raise ValueError(
-            f"path must end in {LINES} or {PARQUET} (read_table reads tables of others), or be the folder of a bandit, "
-            f"got {path}"
+def checked_path(path: PathLike) -> Path:
+    """Return the path of a log, or raise if its ending says that there is none."""
+    found = log_at(path)
+    if found.suffix not in (PARQUET, LINES):
+        raise WrongValue(
+            "path",
+            f"must end in {LINES} or {PARQUET} (read_table reads tables of others), or be the folder of a bandit, "
+            f"got {found}",
         )
-    gathered = _Gathered(path)
-    for block in read_blocks(path, gathered.numbering):
-        gathered.take(block)
-    return gathered.log()
+    return found
 
 
 class _Gathered:

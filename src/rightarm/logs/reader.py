@@ -15,7 +15,7 @@ from rightarm.formula import check_number
 from rightarm.logs import parquet
 from rightarm.logs.contexts import column_names, features_of
 from rightarm.logs.lines import LINES, PathLike, log_at
-from rightarm.logs.log import UNKNOWN, Log, check_arm_name, check_propensity, read
+from rightarm.logs.log import UNKNOWN, Log, check_arm_name, check_propensity
 from rightarm.logs.parquet import PARQUET
 from rightarm.types import F64
 
@@ -54,7 +54,7 @@ def read_log(log: PathLike | Log, *, features: bool = False) -> polars.DataFrame
     names it, or x0, x1 and so on; where a column has that name already, with "context " before it. CSV has no lists, so
     ``read_log(path, features=True).drop("among", "arm_features", strict=False).write_csv("log.csv")`` writes one.
     """
-    log = log if isinstance(log, Log) else read(log)
+    log = log if isinstance(log, Log) else Log.read(log)
     frame = as_frame(log)
     return _with_features(frame, log) if features and "context" in frame.columns else frame
 
