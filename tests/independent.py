@@ -190,15 +190,8 @@ class Story:
             raise Wrong(f"event {event['n']} follows {self.number}")
         self.number += 1
         match event["event"]:
-            case "settings":
-                self.settings, self.policy = event["settings"], event["settings"]["policy"]
-            case "arms":
-                self.active = event["arms"]
-                self.arms += [arm for arm in self.active if arm not in self.arms]
-                if event.get("prior"):
-                    raise NotImplementedError("priors")
-            case "policy":
-                self.policy = event["after"]
+            case "created" | "change":
+                self._change(event)
             case "decision":
                 self._decide(event)
             case "reward" if event.get("part"):
@@ -212,13 +205,19 @@ class Story:
                 self._correct(event["id"], event["reward"])
             case "observation":
                 self.rewards.setdefault(event["arm"], []).append(event["reward"])
-            case "status":  # paused, say
-                pass
             case "late":  # it came after its time, and is not learned
                 if event["id"] not in self.answers:
                     raise Wrong(f"the reward of decision {event['id']} is late before its time is over")
             case kind:
                 raise NotImplementedError(f"events of the kind {kind}")
+
+    def _change(self, event: Mapping[str, Any]) -> None:
+        self.settings = {**self.settings, **event.get("settings", {})}
+        self.policy = event.get("policy", self.policy)
+        self.active = event.get("arms", self.active)
+        self.arms += [arm for arm in self.active if arm not in self.arms]
+        if event.get("prior"):
+            raise NotImplementedError("priors")
 
     def _decide(self, event: Mapping[str, Any]) -> None:
         number, arm = event["id"], event["arm"]

@@ -28,7 +28,7 @@ def story(events: int = 30) -> list[Write]:
     return made[:events]
 
 
-HEAD = '{"event":"head","format":"rightarm log","version":2,"log":"0","part":1,"first":1,"time":1.0}\n'
+HEAD = '{"event":"head","format":"rightarm log","version":3,"log":"0","part":1,"first":1,"time":1.0}\n'
 
 
 def play(log: LogWriter, events: list[Write]) -> None:

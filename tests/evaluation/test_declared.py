@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,11 @@ from typer.testing import CliRunner
 
 import rightarm as ra
 from rightarm.cli import app
+from rightarm.logs import log as log_module
+from rightarm.logs.blocks import Block, read_blocks
+from rightarm.logs.events import Changed
+from rightarm.logs.lines import Numbering
+from rightarm.logs.log import log_of
 
 
 def write(path: Path, **settings: Any) -> Path:
@@ -60,7 +66,7 @@ def test_a_holdout_takes_its_share(tmp_path: Path) -> None:
 
 def test_replay_uses_all_rows_of_an_even_log_whatever_the_floor(tmp_path: Path) -> None:
     with ra.LogWriter(tmp_path / "log.jsonl") as log:
-        log.write([{"event": "settings", "settings": {"reward_range": [0, 10], "floor": 0.1}, "time": 1.0}])
+        log.write([Changed(settings={"reward_range": [0, 10], "floor": 0.1}, time=0.5)])
         for i in range(100):
             log.decision(i, "ab"[i % 2], 0.5, i + 1, i, 1.0)
             log.reward(i, 10.0, 1.0)
@@ -77,3 +83,38 @@ def test_commands(tmp_path: Path, command: str) -> None:
     ):
         done = CliRunner().invoke(app, [command, str(path), "--policy", "uniform", *options])
         assert said in done.output
+
+
+def test_settings_that_change_are_known_at_their_widest(tmp_path: Path) -> None:
+    """The range has all rewards in it, and no propensity could fall below the smallest floor."""
+    path = tmp_path / "log.jsonl"
+    with ra.LogWriter(path) as log:
+        log.write([Changed(settings={"reward_range": [0, 10], "floor": 0.2}, time=1.0)])
+        log.write([Changed(settings={"reward_range": [-5, 5], "floor": 0.1, "holdout": 0.5}, time=2.0)])
+        for i in range(400):
+            log.decision(i, "ab"[i % 2], 0.5, i + 1, i, 3.0)
+            log.reward(i, float(i % 5), 3.0)
+    found = ra.evaluate(path, "b")
+    assert (found.reward_range, found.floor) == ((-5.0, 10.0), 0.05)
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "parquet"])
+def test_a_log_is_read_once(tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many policies are evaluated, by a command or with a log that was read already."""
+    path = write(tmp_path / "log.jsonl", reward_range=(0, 20), floor=0.1)
+    path = path if ending == "jsonl" else ra.convert_log(path, tmp_path / "log.parquet")
+    reads = list[Path]()
+
+    def counted(path: Path, numbering: Numbering) -> Iterator[Block]:
+        reads.append(path)
+        return read_blocks(path, numbering)
+
+    monkeypatch.setattr(log_module, "read_blocks", counted)
+    log = log_of(path)
+    for policy in ("a", "b", ra.UCB(C=0.5)):
+        assert ra.evaluate(log, policy) == ra.evaluate(path, policy)
+    assert (ra.lift(log), ra.sample_ratio(log)) == (ra.lift(path), ra.sample_ratio(path))
+    assert ra.read_log(log).equals(ra.read_log(path))
+    reads.clear()
+    CliRunner().invoke(app, ["evaluate", str(path), *("--policy", "a", "--policy", "b", "--policy", "UCB(C=0.5)")])
+    assert reads == [path]

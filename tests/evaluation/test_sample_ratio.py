@@ -14,6 +14,7 @@ import rightarm as ra
 from adaptive_logs import softmax_log
 from rightarm.evaluation.sample_ratio import draws_of
 from rightarm.inference import sample_ratio as inner
+from rightarm.logs.log import log_of
 
 ARMS = np.array(["a", "b", "c"])
 
@@ -82,7 +83,7 @@ def test_the_mean_capital_of_fair_draws_is_at_most_one() -> None:
         chances = [law[arms[0]] / 0.8, *(law[arm] for arm in arms[1:])]
         among = [["a", "b"], *([["a", "b", "c"]] * 3)]
         columns = {"arm": list(arms), "propensity": chances, "among": among}
-        _, draws = draws_of(columns, None)
+        _, draws = draws_of(log_of(columns, needed=("arm", "propensity")), None)
         _, players = inner.gamblers(draws)
         total += math.prod(chances) * sum(math.exp(player.capital[-1]) for player in players)
     assert total == pytest.approx(inner.FIRST + inner.LATER / 2 + sum(inner.SHARES.values()))
@@ -200,7 +201,7 @@ def test_long_logs_are_looked_at_sometimes() -> None:
     ("change", "message"),
     [
         ({"propensity": [0.5, 0.0]}, "propensity of row 2 must be above 0 and at most 1, got 0.0"),
-        ({"among": [["a"], ["a"]]}, r"among must have the arm 'b' of row 2, got \['a'\]"),
+        ({"among": [["a"], ["a"]]}, r"among must have the arm 'b' of row 2 and every arm once, got \['a'\]"),
         ({"among": [["a", "b"]]}, r"the columns of a log must be of one length, got \[1, 2\]"),
     ],
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import polars as pl
@@ -11,6 +10,8 @@ import pytest
 import rightarm as ra
 from log_story import HEAD, START, play, story, written
 from rightarm.logs import LogWriter, convert_log, is_log, read_log
+from rightarm.logs.events import Cancellation, Changed
+from rightarm.logs.lines import Head
 from rightarm.logs.parquet import write_events
 
 
@@ -22,7 +23,7 @@ def test_a_log_becomes_parquet_and_lines_again(tmp_path: Path) -> None:
         log.arms([1, "1", True], START)
         log.arms([], START)
         specification = ra.UCB(C=0.5).specification()
-        log.write([{"event": "policy", "before": specification, "after": specification, "time": START}])
+        log.write([Changed(policy=specification, time=START)])
     assert convert_log(lines, packed) == packed
     assert convert_log(packed, again) == again
     assert again.read_bytes() == lines.read_bytes()
@@ -44,7 +45,7 @@ def test_what_cannot_be_converted_is_said(tmp_path: Path) -> None:
         convert_log(tmp_path / "log.jsonl", tmp_path / "log.csv")
     with pytest.raises(FileExistsError, match=r"target must be a new file, got .*log\.jsonl, which exists"):
         convert_log(tmp_path / "log.jsonl", tmp_path / "log.jsonl")
-    (tmp_path / "wrong.jsonl").write_text(HEAD + '{"event": "cancel", "n": 1, "id": 5, "time": 1}\n')
+    (tmp_path / "wrong.jsonl").write_text(HEAD + '{"n":1,"event":"cancel","id":5,"time":1}\n')
     with pytest.raises(ValueError, match=r"wrong\.jsonl, line 2: id must be .*, got the unknown 5"):
         convert_log(tmp_path / "wrong.jsonl", tmp_path / "right.parquet")
     assert not (tmp_path / "right.parquet").exists()
@@ -58,7 +59,18 @@ def test_other_parquet_files_are_no_logs(tmp_path: Path) -> None:
     (tmp_path / "torn.parquet").write_bytes((tmp_path / "table.parquet").read_bytes()[:50])
     with pytest.raises(ValueError, match=r"torn\.parquet cannot be read as Parquet"):
         read_log(tmp_path / "torn.parquet")
-    events = [json.loads(HEAD), {"event": "cancel", "n": 1, "id": 3, "time": 1.0}]
-    write_events(events, tmp_path / "wrong.parquet")
+    write_events(Head("0", 1, 1, 1.0), [Cancellation(id=3, time=1.0)], tmp_path / "wrong.parquet")
     with pytest.raises(ValueError, match=r"wrong\.parquet, row 2: id must be .* for a cancel, got the unknown 3"):
         read_log(tmp_path / "wrong.parquet")
+    right = pl.read_parquet(tmp_path / "wrong.parquet")
+    for column, said in {
+        "id": "row 2: Object missing required field `id`",
+        "n": "row 2: n must be 1, got None",
+        "event": "row 1: a part of a log must begin with a head",
+    }.items():
+        right.with_columns(pl.lit(None).cast(right.schema[column]).alias(column)).write_parquet(tmp_path / "no.parquet")
+        with pytest.raises(ValueError, match=said):
+            read_log(tmp_path / "no.parquet")
+    right.with_columns(-pl.col("id")).write_parquet(tmp_path / "no.parquet")
+    with pytest.raises(ValueError, match=r"no\.parquet, row 2: id must be int >= 0, got -3"):
+        read_log(tmp_path / "no.parquet")

@@ -29,7 +29,7 @@ def path(tmp_path: Path) -> Path:
 
 def test_what_a_log_holds(path: Path) -> None:
     found = log_info(path)
-    counts = {"arms": 1, "decision": 12, "reward": 2, "cancel": 1, "expiry": 2, "correction": 1}
+    counts = {"change": 1, "decision": 12, "reward": 2, "cancel": 1, "expiry": 2, "correction": 1}
     assert found.events == counts
     assert (found.first, found.latest) == (START, START + 60)
     assert found.arms == ["red", "blue"]

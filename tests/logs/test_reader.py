@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -38,36 +37,30 @@ def test_arms_of_any_type(path: Path, arms: list[Arm], read: list[Any]) -> None:
     assert frame["among"].to_list() == [read] * len(arms)
 
 
-GOOD = {"event": "decision", "n": 1, "id": 1, "arm": "a", "propensity": 0.5, "round": 1, "version": 0, "time": START}
+GOOD = '{"n":%d,"event":"decision","id":%d,"arm":"a","propensity":%s,"round":1,"version":0,"time":1.0}\n'
 WRONG_LINES: dict[str, tuple[str, str]] = {
-    "json": ('{"event": ', 'line 3: not a line of JSON, got b\'{"event": '),
-    "kind": (
-        '{"event": "end"}',
-        "line 3: an event must be one of decision, .*, policy, settings, late, status, got {'event': 'end'}",
-    ),
-    "field": ('{"event": "reward", "n": 2, "id": 1}', "line 3: the reward lacks reward, time"),
-    "nan": ('{"event": "reward", "n": 2, "id": 1, "reward": NaN, "time": 1}', "line 3: reward must be finite, got nan"),
+    "json": ('{"n":2,"event": \n', 'line 3: not a line of JSON, got b\'{"n":2,"event": '),
+    "kind": ('{"n":2,"event":"end"}\n', "line 3: event Invalid value 'end', got 'end'"),
+    "field": ('{"n":2,"event":"reward","id":1}\n', "line 3: Object missing required field `reward`, got"),
+    "nan": ('{"n":2,"event":"reward","id":1,"reward":NaN,"time":1}\n', "line 3: not a line of JSON"),
     "unknown": (
-        '{"event": "cancel", "n": 2, "id": 5, "time": 1}',
+        '{"n":2,"event":"cancel","id":5,"time":1}\n',
         "line 3: id must be .* for a cancel, got the unknown 5",
     ),
-    "twice": (json.dumps(GOOD | {"n": 2}), "line 3: id must be a new one for every decision, got 1 again"),
-    "propensity": (
-        json.dumps(GOOD | {"n": 2, "id": 2, "propensity": 2}),
-        "line 3: propensity must be above 0 .*, got 2.0",
-    ),
+    "twice": (GOOD % (2, 1, "0.5"), "line 3: id must be a new one for every decision, got 1 again"),
+    "propensity": (GOOD % (2, 2, "2"), "line 3: propensity must be float <= 1.0, got 2"),
 }
 
 
 @pytest.mark.parametrize(("line", "said"), WRONG_LINES.values(), ids=WRONG_LINES)
 def test_errors_name_line_and_value(tmp_path: Path, line: str, said: str) -> None:
     path = tmp_path / "log.jsonl"
-    path.write_text(HEAD + json.dumps(GOOD) + "\n" + line + "\n")
+    path.write_text(HEAD + GOOD % (1, 1, "0.5") + line)
     with pytest.raises(ValueError, match=said):
         read_log(path)
     with pytest.raises(ValueError, match=said):
         LogWriter(path)  # a wrong log is not continued
-    path.write_text(HEAD + json.dumps(GOOD) + "\n")
+    path.write_text(HEAD + GOOD % (1, 1, "0.5"))
     LogWriter(path).close()  # and the failure kept no lock
 
 

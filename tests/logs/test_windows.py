@@ -11,12 +11,16 @@ from typing import Any
 
 import polars as pl
 import pytest
+from msgspec.structs import replace
 
 import rightarm as ra
 from bandits import Clock
 from log_story import START
-from rightarm.logs import LogWriter, log_info, read_log
-from rightarm.logs.stream import read_events
+from rightarm.logs import log_info, read_log
+from rightarm.logs.blocks import read_events
+from rightarm.logs.events import Cancellation, Changed, Created, Decision, Event, Reward
+from rightarm.logs.lines import Head, as_lines
+from rightarm.logs.settings import Settings
 
 WINDOW = 100.0
 
@@ -63,13 +67,13 @@ def test_what_counts_in_the_bandit_counts_in_its_log(
         story(path, seed, learn=learn, default=default, several=several, late=late)
         shutil.copy(path, copy)
         frame, events = read_log(path), list(read_events(path))
-        now = events[-1]["time"]
+        now = events[-1].time
         with ra.Bandit.from_log(copy, clock=lambda now=now: now) as bandit:  # type: ignore[misc]
             bandit.close_windows()
             state = json.loads(bandit.to_json())
             table = {row["arm"]: (row["pulls"], row["mean"]) for row in bandit.table() if row["pulls"]}
         rewards = {row[0]: row[1] for row in state["answered"]}
-        made = {event["id"]: event["time"] for event in events if event["event"] == "decision"}
+        made = {event.id: event.time for event in events if isinstance(event, Decision)}
         if learn == "at once":
             rewards = {number: reward for number, reward in rewards.items() if made[number] + WINDOW <= now}
         assert dict(frame.select("id", "reward").iter_rows()) == {number: rewards.get(number) for number in made}
@@ -102,49 +106,108 @@ def test_the_log_of_a_bandit_that_learns_at_once_counts_as_one_that_learns_at_cl
     assert 10 < frames[0]["open_window"].sum() < frames[0].height - 10
 
 
-def written(path: Path, learn: str, events: list[dict[str, Any]]) -> pl.DataFrame:
-    settings = {"window_of_reward": WINDOW, "default": 0.25, "learn": learn}
-    with LogWriter(path) as log:
-        log.write([{"event": "settings", "settings": settings, "time": START}])
-        log.write([event | {"time": START + event["time"]} for event in events])
+def written(path: Path, learn: str, events: list[Event]) -> pl.DataFrame:
+    """A log of these events, whose times count from the start."""
+    settings = Settings(window_of_reward=WINDOW, default=0.25, learn=learn)
+    made = [Created(arms=["a"], policy={}, settings=settings, time=0.0), *events]
+    later = [replace(event, time=START + event.time) for event in made]
+    path.write_bytes(as_lines(Head("0", 1, 1, START), later, 1))
     return read_log(path)
 
 
-def decision(number: int, time: float) -> dict[str, Any]:
-    fields = {"id": number, "arm": "a", "propensity": 1.0, "round": 1, "version": 0, "time": time}
-    return {"event": "decision"} | fields
+def decision(number: int, time: float) -> Decision[str]:
+    return Decision(id=number, arm="a", propensity=1.0, round=1, version=0, time=time)
 
 
-@pytest.mark.parametrize(("learn", "part"), [("at close", {"part": True}), ("at once", {})])
-def test_a_window_that_ran_out_counts_before_its_closing_is_written(
-    tmp_path: Path, learn: str, part: dict[str, Any]
-) -> None:
+@pytest.mark.parametrize(("learn", "part"), [("at close", True), ("at once", False)])
+def test_a_window_that_ran_out_counts_before_its_closing_is_written(tmp_path: Path, learn: str, part: bool) -> None:
     """The bandit closes it before whatever it does next, so what it will have is known; a moment earlier it is not."""
-    early = {"event": "reward", "id": 2, "reward": 1.0, "time": 5.0} | part
+    early = Reward(id=2, reward=1.0, time=5.0, part=part)
     before = [decision(1, 0.0), decision(2, 0.0), early]
     for time, rewards in {WINDOW - 1e-3: [None, None], WINDOW: [0.25, 1.0]}.items():
         path = tmp_path / f"{time}.jsonl"
-        frame = written(path, learn, [*before, {"event": "arms", "arms": ["a"], "time": time}])
+        frame = written(path, learn, [*before, Changed(arms=["a"], time=time)])
         assert frame["reward"].to_list() == rewards
         assert frame["open_window"].to_list() == [reward is None for reward in rewards]
         assert [told is None for told in frame["told"]] == [True, False]
 
 
 def test_a_clock_that_jumps_ahead_closes_nothing_that_is_made_later(tmp_path: Path) -> None:
-    jump = {"event": "arms", "arms": ["a"], "time": 1e6}
-    rewards = [{"event": "reward", "id": number, "reward": 1.0, "time": 20.0} for number in (1, 2)]
+    jump = Changed(arms=["a"], time=1e6)
+    rewards = [Reward(id=number, reward=1.0, time=20.0) for number in (1, 2)]
     frame = written(tmp_path / "log.jsonl", "at once", [decision(1, 0.0), jump, decision(2, 10.0), *rewards])
     assert frame["reward"].to_list() == [1.0, None]
 
 
 def test_a_cancelled_decision_is_not_open(tmp_path: Path) -> None:
-    cancel = {"event": "cancel", "id": 1, "time": 5.0}
+    cancel = Cancellation(id=1, time=5.0)
     frame = written(tmp_path / "log.jsonl", "at once", [decision(1, 0.0), decision(2, 0.0), cancel])
     assert frame["open_window"].to_list() == [False, True]
 
 
-def test_a_window_that_is_no_number_is_refused(tmp_path: Path) -> None:
-    with LogWriter(tmp_path / "log.jsonl") as log:
-        log.write([{"event": "settings", "settings": {"window_of_reward": "a day"}, "time": START}])
-    with pytest.raises(TypeError, match="window_of_reward must be a number, got 'a day'"):
-        read_log(tmp_path / "log.jsonl")
+CHANGES: dict[str, tuple[list[dict[str, Any]], list[float | None], list[bool]]] = {
+    "the same": ([{}], [0.25, 0.25, None], [False, False, True]),
+    "longer for what is open": ([{"window_of_reward": 500.0}], [0.25, None, None], [False, True, True]),
+    "shorter": ([{"window_of_reward": 20.0}], [0.25, 0.25, 0.25], [False, False, False]),
+    "another default for what is open": ([{"default": 0.75}], [0.25, 0.75, None], [False, False, True]),
+    "no default for what is open": ([{"default": None}], [0.25, None, None], [False, False, True]),
+    "no window any more": (
+        [{"window_of_reward": None, "default": None, "learn": "at once"}],
+        [0.25, None, None],
+        [False, False, False],
+    ),
+    "longer and back": (
+        [{"window_of_reward": 500.0}, {"window_of_reward": WINDOW}],
+        [0.25, 0.25, None],
+        [False, False, True],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+@pytest.mark.parametrize("learn", ["at close", "at once"])
+def test_the_window_of_a_decision_is_the_one_in_force_when_it_closes(tmp_path: Path, learn: str, name: str) -> None:
+    """Three decisions stay silent: the first window closes before the settings change, the third never does."""
+    settings, rewards, still_open = CHANGES[name]
+    changes = [Changed(settings=one, time=WINDOW + 5) for one in settings]
+    events = [decision(1, 0.0), decision(2, 50.0), *changes, decision(3, 160.0), Changed(arms=["a"], time=200.0)]
+    frame = written(tmp_path / "log.jsonl", learn, events)
+    assert frame["reward"].to_list() == rewards
+    assert frame["open_window"].to_list() == still_open
+    assert log_info(tmp_path / "log.jsonl").waiting == (2 if name == "no window any more" else sum(still_open))
+
+
+def test_rewards_that_are_in_count_when_the_window_is_over(tmp_path: Path) -> None:
+    """Also where settings changed while they waited: a shorter window counts them sooner, none at once."""
+    shorter = {"window_of_reward": 20.0}
+    nothing = {"window_of_reward": None, "default": None, "learn": "at once"}
+    for settings, rewards in ({}, [None]), (shorter, [1.0]), (nothing, [1.0]):
+        events = [decision(1, 0.0), Reward(id=1, reward=1.0, time=5.0), Changed(settings=settings, time=6.0)]
+        frame = written(tmp_path / "log.jsonl", "at once", [*events, Changed(arms=["a"], time=30.0)])
+        assert frame["reward"].to_list() == rewards
+    answered = [decision(1, 0.0), Reward(id=1, reward=1.0, time=5.0), Changed(settings={"learn": "at once"}, time=6.0)]
+    assert written(tmp_path / "log.jsonl", "at close", answered)["reward"].to_list() == [1.0]  # closed by its answer
+
+
+def test_a_bandit_that_gets_windows_later(tmp_path: Path) -> None:
+    """What was answered before counts, what was open has a window from then on."""
+    made: list[Event] = [
+        Created(arms=["a"], policy={}, settings=Settings(), time=START),
+        decision(1, START),
+        decision(2, START),
+        Reward(id=1, reward=1.0, time=START),
+        Changed(settings={"window_of_reward": WINDOW, "default": 0.25}, time=START + 1),
+        decision(3, START + 50),
+        decision(4, START + 120),
+    ]
+    (tmp_path / "log.jsonl").write_bytes(as_lines(Head("0", 1, 1, START), made, 1))
+    assert read_log(tmp_path / "log.jsonl")["reward"].to_list() == [1.0, 0.25, None, None]
+
+
+def test_settings_that_cannot_be_are_refused_with_their_line(tmp_path: Path) -> None:
+    for settings, said in (
+        ({"window_of_reward": "a day"}, "line 3: window_of_reward must be a number, got 'a day'"),
+        ({"default": 0.5, "window_of_reward": None}, "line 3: default needs window_of_reward, got 0.5 without it"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            written(tmp_path / "log.jsonl", "at once", [Changed(settings=settings, time=1.0)])

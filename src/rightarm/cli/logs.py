@@ -1,4 +1,4 @@
-"""``rightarm evaluate``, ``replay``, ``convert`` and ``log``: what is done with the log of a live bandit."""
+"""``rightarm evaluate``, ``replay``, ``convert`` and ``log``: commands for the log of a live bandit."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ Floor = Annotated[
 
 
 def _target(text: str, names: dict[str, Any]) -> Any:
-    """What ``--policy`` says: probabilities by arm, an arm (also if it is called like a policy), or a policy."""
+    """Return what ``--policy`` says: probabilities by arm, an arm (also if it is called like a policy), or a policy."""
     from rightarm.evaluation.targets import no_arm_among
     from rightarm.lab.experiment.expressions import read_policy
 
@@ -65,7 +65,7 @@ def _target(text: str, names: dict[str, Any]) -> Any:
 
 
 def _law_by_arm(text: str, names: dict[str, Any]) -> dict[Any, Any]:
-    """Probabilities by arm from JSON, in which every name is a text."""
+    """Read probabilities by arm from JSON, in which every name is a text."""
     try:
         law = json.loads(text)
     except ValueError as error:
@@ -76,18 +76,18 @@ def _law_by_arm(text: str, names: dict[str, Any]) -> dict[Any, Any]:
 def _off_policy(
     run: Callable[..., Any], log: Path, policies: list[str], columns: dict[str, Any], **options: Any
 ) -> None:
-    """Read a log, a table by its ``columns``, and say what came out for each policy."""
-    from rightarm.logs import is_log, read_log, read_table
+    """Read a log, or a table by its ``columns``, once, and say what came out for each policy."""
+    from rightarm.logs import is_log, read_table
+    from rightarm.logs.log import log_of
 
-    table = log.suffix == ".csv" or (log.suffix == ".parquet" and not is_log(log))
-    frame = read_table(log, **columns) if table else read_log(log)
-    listed = [arm for row in frame["among"].drop_nulls().unique() for arm in row] if "among" in frame else []
-    names = {str(arm): arm for arm in [*frame["arm"].unique(), *listed]}
+    is_table = log.suffix == ".csv" or (log.suffix == ".parquet" and not is_log(log))
+    found = log_of(read_table(log, **columns) if is_table else log)
+    names = {str(arm): arm for arm in found.names}
     targets = [_target(text, names) for text in policies]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the text has them
         for target in targets:
-            typer.echo(str(run(frame if table else log, target, **options)))  # a path, which says more than a frame
+            typer.echo(str(run(found, target, **options)))
 
 
 @app.command()

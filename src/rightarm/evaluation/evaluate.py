@@ -22,12 +22,12 @@ from rightarm.evaluation.common import (
     declared,
     in_words,
     rows_in_words,
-    settings_of,
     warning_of,
 )
 from rightarm.evaluation.expected import Expected, expected_by
 from rightarm.evaluation.targets import Chooser, Target, chooser_of, features_for, name_of
 from rightarm.inference.confidence import check_confidence, joint_lower_bound
+from rightarm.logs.log import log_of
 from rightarm.logs.rows import Rows, read_rows
 from rightarm.types import F64
 
@@ -38,7 +38,7 @@ DEVIATIONS = 4.5  # standard errors of the mean weight from 1 that are not chanc
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What a policy would have earned in the rounds of a log, a mean per decision; `evaluate` makes it."""
+    """The estimated earnings of a policy in the rounds of a log, a mean per decision; `evaluate` makes it."""
 
     policy: str
     """The policy evaluated."""
@@ -105,7 +105,7 @@ def evaluate(
     rewards: Any = None,
     folds: int = 10,
 ) -> Evaluation:
-    """What ``policy`` would have earned per decision, from the log of another one.
+    """Estimate what ``policy`` would have earned per decision, from the log of another one.
 
     With A_t, μ_t and r_t the arm, its propensity and the reward of row t, π_t what the policy would have done there,
     w_t = π_t(A_t)/μ_t, and q_t(a) the reward that arm a is expected to bring there, judging by the rows before t:
@@ -119,11 +119,11 @@ def evaluate(
       one learns from the log as it goes: π_t are the probabilities with which it would draw after the rows before t, in
       the context of row t if it looks at contexts. What is estimated then is the mean reward of its choices made with
       the log's knowledge, not what it would have found out by itself: `replay` estimates that.
-    - ``log``: a path, of a log or of a bandit's folder, a frame such as `read_log` gives, or a mapping of columns
-      ``arm``, ``propensity``, ``reward``, in the order of decisions. If it has ``among`` in every row, the policy
-      chooses among these. ``context``, if it is there, has a row of numbers for each decision, as
-      `Features.encode_many` makes them, or is a table of the features, which those of the policy encode;
-      ``arm_features`` has a row of numbers for each arm of ``among``.
+    - ``log``: a path, of a log or of a bandit's folder, a `rightarm.logs.Log` that was read already, a frame such as
+      `read_log` gives, or a mapping of columns ``arm``, ``propensity``, ``reward``, in the order of decisions. If it
+      has ``among`` in every row, the policy chooses among these. ``context``, if it is there, has a row of numbers for
+      each decision, as `Features.encode_many` makes them, or is a table of the features, which those of the policy
+      encode; ``arm_features`` has a row of numbers for each arm of ``among``.
     - ``arms``: all arms, if the log does not show them all, or if their order matters.
     - ``reward_range``: what rewards can be, known beforehand and not read off them. Without it the range that the log's
       bandit was given, if ``log`` is a path and the bandit had one, else 0 to 1. For a policy that is for rewards of a
@@ -159,24 +159,24 @@ def evaluate(
     >>> round(result.ips, 9), round(result.mean_weight, 9)
     (0.5, 1.0)
     """
-    settings = settings_of(log)
-    (low, high), floor = declared(settings, reward_range, floor)
-    rows, span = read_rows(log, arms, (low, high), missing, features_for(policy)), high - low
+    log = log_of(log)
+    (low, high), floor = declared(log, reward_range, floor)
+    span = high - low
+    rows = read_rows(log, arms, (low, high), missing, features_for(policy))
     check_propensities(rows)
-    target, scaled = chooser_of(policy, rows, (low, high)), (rows.rewards - low) / span
-    weights, robust, largest = weighted(rows, scaled, target, *expected_by(rewards, rows, scaled, (low, high), folds))
+    target = chooser_of(policy, rows, (low, high))
+    scaled = (rows.rewards - low) / span
+    models = expected_by(rewards, rows, scaled, (low, high), folds)
+    weights, robust, largest = weighted(rows, scaled, target, *models)
     earned = weights * scaled
-    bets = [[(earned, 0.0)], [(weights - earned, 0.0)]]
-    if floor is not None:
-        bound = largest / check_floor(floor, rows)  # no weight can be larger
-        bets = [[*bets[0], (robust[-1], bound)], [*bets[1], (1 - robust[-1], bound)]]
-    side = (1 + check_confidence(confidence)) / 2
-    ends = min(1.0, joint_lower_bound(bets[0], side)), max(0.0, 1 - joint_lower_bound(bets[1], side))
-    total, name = float(weights.sum()), name_of(policy)
-    found = [text for text in (warning_of(rows, settings), *_complaints(rows, target, weights)) if text]
-    if ends[0] > ends[1]:
-        found.append("the interval is empty: the propensities cannot be those that chose the arms")
-    for text in found:
+    bound = None if floor is None else largest / check_floor(floor, rows)  # no weight can be larger
+    lower, upper = _interval(weights, earned, robust[-1], bound, confidence)
+    total = float(weights.sum())
+    name = name_of(policy)
+    warnings = [text for text in (warning_of(rows, log), *_complaints(rows, target, weights)) if text]
+    if lower > upper:
+        warnings.append("the interval is empty: the propensities cannot be those that chose the arms")
+    for text in warnings:
         python_warnings.warn(f"{name}: {text}", stacklevel=2)
     return Evaluation(
         name,
@@ -186,23 +186,34 @@ def evaluate(
         ips=float((weights * rows.rewards).mean()),
         snips=low + span * float(earned.sum()) / total if total else math.nan,
         dr=low + span * float(robust[0].mean()),
-        low=low + span * ends[0],
-        high=low + span * ends[1],
+        low=low + span * lower,
+        high=low + span * upper,
         confidence=confidence,
         effective_rows=_effective(weights),
         mean_weight=total / weights.size,
         max_weight=float(weights.max()),
         reward_range=(low, high),
         floor=floor,
-        warnings=tuple(found),
+        warnings=tuple(warnings),
         open_windows=rows.open_windows,
     )
 
 
-def weighted(rows: Rows, scaled: F64, target: Chooser, *models: Expected) -> tuple[F64, F64, float]:
-    """Every row's weight, and its doubly robust reward by each model of what is expected; models may be the same.
+def _interval(weights: F64, earned: F64, robust: F64, bound: float | None, confidence: float) -> tuple[float, float]:
+    """Return the ends of the interval, for rewards from 0 to 1; ``bound`` is the largest weight that there can be."""
+    side = (1 + check_confidence(confidence)) / 2
+    below = [(earned, 0.0)]
+    above = [(weights - earned, 0.0)]
+    if bound is not None:
+        below.append((robust, bound))
+        above.append((1 - robust, bound))
+    return min(1.0, joint_lower_bound(below, side)), max(0.0, 1 - joint_lower_bound(above, side))
 
-    The third is the largest probability that the target can give an arm.
+
+def weighted(rows: Rows, scaled: F64, target: Chooser, *models: Expected) -> tuple[F64, F64, float]:
+    """Return every row's weight, and its doubly robust reward by each model of what is expected.
+
+    Models may be the same. The third is the largest probability that the target can give an arm.
     """
     different = list(dict.fromkeys(models))
     weights, robust = np.empty(rows.arms.size), np.empty((len(different), rows.arms.size))
@@ -227,7 +238,7 @@ def _effective(weights: F64) -> float:
 
 
 def _complaints(rows: Rows, target: Chooser, weights: F64) -> list[str]:
-    """What makes an answer from these weights worth little."""
+    """Say what makes an answer from these weights worth little."""
     found = []
     effective, total = _effective(weights), float(weights.sum())
     if effective < FEW:

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from rightarm.evaluation.common import check_floor, declared, in_words, rows_in_words, settings_of, warning_of
+from rightarm.evaluation.common import check_floor, declared, in_words, rows_in_words, warning_of
 from rightarm.evaluation.evaluate import weighted
 from rightarm.evaluation.expected import running
 from rightarm.evaluation.targets import chooser_of
 from rightarm.inference.confidence import check_confidence, joint_lower_bound
+from rightarm.logs.log import log_of
 from rightarm.logs.rows import Rows, read_rows
 from rightarm.text import number, signed
 from rightarm.types import F64
@@ -72,7 +73,7 @@ def lift(
     confidence: float = 0.95,
     floor: float | None = None,
 ) -> Lift:
-    """What the decisions of a log earned beyond a uniform choice among the same arms, or beyond ``against``, an arm.
+    """Estimate what a log earned beyond a uniform choice among the same arms, or beyond ``against``, an arm.
 
     With w_t = π(A_t)/p_t, the weight of row t for the other choice π, and rewards r_t scaled to 0 to 1, the mean of
 
@@ -92,10 +93,12 @@ def lift(
     >>> round(found.estimate, 4), round(found.low, 4), round(found.high, 4)
     (0.25, 0.2065, 0.2637)
     """
-    settings = settings_of(log)
-    (low, high), floor = declared(settings, reward_range, floor)
-    rows, span = read_rows(log, arms, (low, high), missing), high - low
-    scaled, weights = (rows.rewards - low) / span, _weights(rows, against)
+    log = log_of(log)
+    (low, high), floor = declared(log, reward_range, floor)
+    span = high - low
+    rows = read_rows(log, arms, (low, high), missing)
+    scaled = (rows.rewards - low) / span
+    weights = _weights(rows, against)
     side = (1 + check_confidence(confidence)) / 2
     bets = [[((1 - scaled) * (weights - 1) + 1, 0.0)], [(scaled * (weights - 1) + 1, 0.0)]]
     if floor is not None:
@@ -104,7 +107,8 @@ def lift(
         bound = largest / check_floor(floor, rows)  # no weight can be larger
         bets[0].append((1 + scaled - robust, bound))
         bets[1].append((1 - scaled + robust, bound))
-    least, most = joint_lower_bound(bets[0], side) - 1, 1 - joint_lower_bound(bets[1], side)
+    least = joint_lower_bound(bets[0], side) - 1
+    most = 1 - joint_lower_bound(bets[1], side)
     total = float(weights.sum())
     other = low + span * float(weights @ scaled) / total if total else float("nan")
     mean = float(rows.rewards.mean())
@@ -120,12 +124,12 @@ def lift(
         floor=floor,
         left_out=rows.left_out,
         open_windows=rows.open_windows,
-        warning=warning_of(rows, settings),
+        warning=warning_of(rows, log),
     )
 
 
 def _weights(rows: Rows, against: Any) -> F64:
-    """How much more often the other would have chosen the arm of each row."""
+    """Return how much more often the other would have chosen the arm of each row."""
     if against == UNIFORM:
         sizes = len(rows.names) if rows.among is None else np.array([row.size for row in rows.among])
         return np.asarray(1 / (sizes * rows.propensities))

@@ -15,12 +15,12 @@ from rightarm.evaluation.common import (
     declared,
     in_words,
     rows_in_words,
-    settings_of,
     warning_of,
 )
 from rightarm.evaluation.targets import Target, chooser_of, features_for, name_of
 from rightarm.formula import check_count
 from rightarm.inference.confidence import interval
+from rightarm.logs.log import log_of
 from rightarm.logs.rows import Rows, read_rows
 from rightarm.types import F64
 
@@ -29,7 +29,7 @@ ROUNDED = 1e-3  # relative error that propensities in the files of others may ha
 
 @dataclass(frozen=True)
 class Replay:
-    """What a policy earned in the rows of a log where it chose as the log did; `replay` makes it."""
+    """The earnings of a policy in the rows of a log where it chose as the log did; `replay` makes it."""
 
     policy: str
     """The policy replayed."""
@@ -110,9 +110,10 @@ def replay(
     >>> result.pulls["b"] > 300, result.mean > 0.9
     (True, True)
     """
-    settings = settings_of(log)
-    (low, high), own = declared(settings, reward_range, floor)
-    rows, span = read_rows(log, arms, (low, high), missing, features_for(policy)), high - low
+    log = log_of(log)
+    (low, high), own = declared(log, reward_range, floor)
+    span = high - low
+    rows = read_rows(log, arms, (low, high), missing, features_for(policy))
     target = chooser_of(policy, rows, (low, high))
     random = np.random.default_rng(check_count("seed", seed, least=0))
     if floor is None and not _is_even(rows):
@@ -150,12 +151,12 @@ def replay(
         floor=floor,
         rewards=rewards,
         open_windows=rows.open_windows,
-        warning=warning_of(rows, settings),
+        warning=warning_of(rows, log),
     )
 
 
 def _is_even(rows: Rows) -> bool:
-    """Whether all propensities are the same."""
+    """Say whether all propensities are the same."""
     most = float(rows.propensities.max())
     return most - float(rows.propensities.min()) <= ROUNDED * most
 

@@ -1,9 +1,8 @@
-"""`sample_ratio`: whether the arms of a log came as often as the propensities beside them say."""
+"""`sample_ratio`: checks that the arms of a log came as often as the propensities beside them say."""
 
 from __future__ import annotations
 
 import math
-import os
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -25,8 +24,7 @@ from rightarm.inference.sample_ratio import (
     gamblers,
     repeated_block,
 )
-from rightarm.logs.events import check_propensity
-from rightarm.logs.reader import read_log
+from rightarm.logs.log import UNKNOWN, Log, check_propensity, listed, log_of
 from rightarm.text import counted, number
 
 SENTENCES = {
@@ -41,7 +39,7 @@ MOST = 5  # sentences
 
 @dataclass(frozen=True)
 class SampleRatio:
-    """Whether the arms of a log came as their propensities say; `sample_ratio` makes it."""
+    """The findings about arms and their propensities; `sample_ratio` makes it."""
 
     rows: int
     """The decisions looked at."""
@@ -59,7 +57,7 @@ class SampleRatio:
 
     @property
     def alarm(self) -> bool:
-        """Whether arms and propensities do not fit, or rows are there twice."""
+        """Say whether arms and propensities do not fit, or rows are there twice."""
         return bool(self.findings)
 
     def __str__(self) -> str:
@@ -94,8 +92,8 @@ def sample_ratio(log: Any, *, arms: Iterable[Any] | None = None, confidence: flo
     ('an arm is followed by itself more often than by chance: a stale cache, or rows written twice?',)
     """
     level = -math.log(1 - check_confidence(confidence))
-    columns = read_log(log) if isinstance(log, str | os.PathLike) else log
-    names, draws = draws_of(columns, arms)
+    log = log_of(log, needed=("arm", "propensity"))
+    names, draws = draws_of(log, arms)
     looks, players = gamblers(draws)
     together = np.logaddexp.reduce([player.capital for player in players], axis=0)
     most = max(0.0, float(together.max(initial=-math.inf)))
@@ -109,57 +107,39 @@ def sample_ratio(log: Any, *, arms: Iterable[Any] | None = None, confidence: flo
         confidence=confidence,
         row=row,
         arms=tuple(dict.fromkeys(names[one.arm] for one in guilty if one.arm is not None)),
-        findings=(*findings, *_twice(columns, draws)),
+        findings=(*findings, *_twice(log, draws)),
     )
 
 
 def _guilty(players: list[Gambler], level: float) -> list[Gambler]:
-    """Those whose capital would have raised the alarm alone, the richest first; or the richest one."""
+    """Return those whose capital would have raised the alarm alone, the richest first; or the richest one."""
     ranked = sorted(players, key=lambda player: -float(player.capital.max()))
     return [player for player in ranked if player.capital.max() >= level] or ranked[:1]
 
 
-def draws_of(columns: Any, arms: Iterable[Any] | None) -> tuple[list[Any], Draws]:
-    """The names of all arms, and the rows of a log by their numbers, checked."""
-    chosen, propensities = plain(columns["arm"]), plain(columns["propensity"])
-    for i, p in enumerate(propensities):
-        if not (type(p) is float and 0 < p <= 1):
-            check_propensity(f"propensity of row {i + 1}", p)
-    among = plain(columns["among"]) if "among" in columns else [None] * len(chosen)
-    if not len(chosen) == len(propensities) == len(among):
-        raise ValueError(
-            f"the columns of a log must be of one length, got {sorted({len(chosen), len(propensities), len(among)})}"
-        )
-    sets: dict[Any, int] = {}
-    codes = [sets.setdefault(None if row is None else tuple(row), len(sets)) for row in among]
-    found = dict.fromkeys([*(arms or ()), *(arm for row in sets for arm in row or ()), *chosen])
-    names, place = list(found), {name: i for i, name in enumerate(found)}
-    members = np.zeros((max(len(sets), 1), len(names)), dtype=bool)
-    for row, code in sets.items():
-        members[code, slice(None) if row is None else [place[arm] for arm in row]] = True
-    numbers = np.array([place[arm] for arm in chosen], dtype=np.int64)
-    draws = Draws(numbers, np.array(propensities, dtype=float), np.array(codes, dtype=np.int64), members)
-    outside = np.flatnonzero(~members[draws.sets, numbers]) if numbers.size else numbers
-    if outside.size:
-        raise ValueError(
-            f"among must have the arm {chosen[outside[0]]!r} of row {outside[0] + 1}, got {among[outside[0]]}"
-        )
-    return names, draws
+def draws_of(log: Log, arms: Iterable[Any] | None) -> tuple[list[Any], Draws]:
+    """Return the names of all arms, and the rows of a log by their numbers, checked."""
+    wrong = np.flatnonzero(~((log.propensities > 0) & (log.propensities <= 1)))
+    for row in wrong[:1].tolist():
+        check_propensity(f"propensity of row {row + 1}", float(log.propensities[row]))
+    log.check_lists(np.arange(log.arms.size))
+    in_lists = [log.names[i] for i in dict.fromkeys(i for one in log.lists for i in one)]
+    names = list(dict.fromkeys([*(arms or ()), *in_lists, *log.names]))
+    place = {name: i for i, name in enumerate(names)}
+    places = np.array([place[name] for name in log.names], dtype=np.int64)
+    members = np.zeros((len(log.lists) + 1, len(names)), dtype=bool)
+    for members_of_list, one in zip(members, log.lists, strict=False):
+        members_of_list[places[list(one)]] = True
+    members[-1] = True  # which UNKNOWN finds
+    sets = np.where(log.among == UNKNOWN, len(log.lists), log.among)
+    return names, Draws(places[log.arms], log.propensities, sets, members)
 
 
-def plain(column: Any) -> list[Any]:
-    """A column of a frame, an array or a list, as plain values."""
-    for name in ("to_list", "tolist"):
-        if hasattr(column, name):
-            return list(getattr(column, name)())
-    return list(column)
-
-
-def _twice(columns: Any, draws: Draws) -> list[str]:
-    """Sentences about rows that are there twice."""
+def _twice(log: Log, draws: Draws) -> list[str]:
+    """Return sentences about rows that are there twice."""
     found = []
-    if "id" in columns:
-        double = [number for number, times in Counter(plain(columns["id"])).items() if times > 1]
+    if log.ids is not None:
+        double = [number for number, times in Counter(listed(log.ids)).items() if times > 1]
         if double:
             found.append(f"{counted(len(double), 'id')} came more than once, the first is {double[0]}")
     blocks = repeated_block(draws)

@@ -1,123 +1,120 @@
-"""Many events at once: lines are parsed in blocks, and checked by column where that is enough.
+"""The events of a log, read many lines at once: JSON lines or Parquet.
 
-All rules for numbers in `rightarm.logs.events` are ranges. So a column of numbers is right if its smallest and its
-largest are; of texts each is checked once. A block in which anything is not as usual is read again line by line, which
-finds the place.
+The numbers of a block of lines are taken out by one regular expression, and what is left is decoded at once. A block in
+which anything is wrong is read again line by line, which finds the place.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cached_property
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
-from rightarm.logs.events import CHECKS, LARGEST_WHOLE, REQUIRED, Check, Event, check_among
-from rightarm.logs.lines import Numbering, parsed, part_paths
-from rightarm.logs.parquet import LINES
-from rightarm.logs.stream import read_events
+from rightarm.logs import parquet
+from rightarm.logs.events import DECODER, Event
+from rightarm.logs.lines import LINES, Numbering, PathLike, described, gap, log_at, part_paths
+from rightarm.logs.order import EventOrder
 
-SIZE = 1 << 17  # bytes of lines that are parsed together
-EVENTS = 10_000  # events of other files that make a block
+SIZE = 1 << 18  # bytes of lines that are decoded together
+ROWS = 10_000  # rows of Parquet that make a block
 
-_DECODER = msgspec.json.Decoder()
+NUMBER = re.compile(rb'\n\{"n":(0|[1-9]\d*),')
 
 
+@dataclass(frozen=True)
 class Kind:
-    """The events of one kind in a block, by column."""
+    """The events of one type in a block."""
 
-    def __init__(self, kind: str) -> None:
-        self.kind, self.places, self.events = kind, list[int](), list[Event]()
-        self._columns, self._having = dict[str, list[Any]](), dict[str, list[int]]()
-        self._arrays: dict[str, NDArray[Any]] = {}
-
-    def column(self, name: str) -> list[Any]:
-        """A field that every event of the kind has."""
-        if name not in self._columns:
-            self._columns[name] = [event[name] for event in self.events]
-        return self._columns[name]
-
-    def array(self, name: str) -> NDArray[Any]:
-        """The same as an array."""
-        if name not in self._arrays:
-            self._arrays[name] = np.array(self.column(name))
-        return self._arrays[name]
-
-    def having(self, name: str) -> list[int]:
-        """Which events have a field that may be left out."""
-        if not self._have_more:
-            return []
-        if name not in self._having:
-            self._having[name] = [i for i, event in enumerate(self.events) if name in event]
-        return self._having[name]
-
-    @cached_property
-    def _have_more(self) -> bool:
-        """Whether any event has more fields than it needs, besides its kind and number."""
-        return max(map(len, self.events)) > len(REQUIRED[self.kind]) + 1 + ("n" in self.events[0])
+    places: list[int]
+    """Their numbers in the log."""
+    events: list[Any]
 
 
+@dataclass(frozen=True)
 class Block:
-    """Events that follow each other, checked each by itself; ``first`` is the number of the first."""
+    """Events that follow each other, each valid by itself."""
 
-    def __init__(self, events: list[Event], first: int) -> None:
-        self.events, self.first = events, first
+    first: int
+    """The number of the first event."""
+    events: list[Event]
+    path: Path
+    line: int
+    """The line, or the row of Parquet, where the first event stands."""
+
+    def where(self, i: int) -> str:
+        """Return the place of the i-th event in words."""
+        return _place(self.path, self.line + i)
 
     @cached_property
-    def kinds(self) -> dict[str, Kind]:
-        """The events of every kind that there is."""
-        kinds = _ByKind()
-        for place, event in enumerate(self.events, start=self.first):
-            kind = kinds[event["event"]]
-            kind.places.append(place)
-            kind.events.append(event)
+    def kinds(self) -> dict[type[Event], Kind]:
+        """The events of every type that there is."""
+        types = list(map(type, self.events))
+        kinds = dict[type[Event], Kind]()
+        for type_ in dict.fromkeys(types):
+            places = [place for place, own in enumerate(types, start=self.first) if own is type_]
+            kinds[type_] = Kind(places, [self.events[place - self.first] for place in places])
         return kinds
 
 
-class _ByKind(dict[str, Kind]):
-    def __missing__(self, kind: str) -> Kind:
-        self[kind] = made = Kind(kind)
-        return made
-
-
 def read_blocks(path: Path, numbering: Numbering, after: int = 0) -> Iterator[Block]:
-    """The events of a log in blocks. Which follow which is not checked.
+    """Yield the events of a log in blocks. Which follow which is not checked.
 
     Blocks of lines that end within the first ``after`` events are passed over without a look at them.
     """
-    if path.suffix == LINES and not path.is_dir():
-        for part in part_paths(path):
-            numbering.begin()
-            yield from _blocks_of_lines(part, numbering, after)
-    else:
-        events = read_events(path, numbering=numbering)
-        first = 1
-        while block := list(islice(events, EVENTS)):
-            yield Block(block, first)
-            first += len(block)
+    if path.suffix != LINES:
+        numbering.begin()
+        yield from _blocks_of_rows(path, numbering)
+        return
+    for part in part_paths(path):
+        numbering.begin()
+        yield from _blocks_of_lines(part, numbering, after)
+
+
+def read_events(path: PathLike, numbering: Numbering | None = None) -> Iterator[Event]:
+    """Yield the events of a log one by one, each checked against those before it; errors say where it stands."""
+    order = EventOrder()
+    for block in read_blocks(log_at(path), Numbering() if numbering is None else numbering):
+        for i, event in enumerate(block.events):
+            try:
+                order.check([event])
+            except (TypeError, ValueError) as error:
+                raise ValueError(f"{block.where(i)}: {error}") from None
+            order.take(event, block.first + i)
+            yield event
+
+
+# JSON lines.
 
 
 def _blocks_of_lines(path: Path, numbering: Numbering, after: int) -> Iterator[Block]:
     line = 1
     for lines in _whole_lines(path):
-        first, count = numbering.next, lines.count(b"\n")
-        if not numbering.starts and first + count <= after + 1:
-            numbering.skip(count)
-        elif (block := _usual_block(lines, count, numbering)) is not None:
-            numbering.skip(count)
-            yield block
-        else:
-            yield Block(_one_by_one(path, line, lines, numbering), first)
+        count = lines.count(b"\n")
+        first = numbering.next
+        if numbering.starts:
+            _at(_place(path, line), partial(_take_head, numbering), lines)
+            line += 1
+            continue
+        if first + count > after + 1:
+            events = _decoded(lines, first, count)
+            if events is None:
+                events = [
+                    _at(_place(path, line + i), partial(_event_of_line, n=first + i), one)
+                    for i, one in enumerate(lines.split(b"\n")[:-1])
+                ]
+            yield Block(first, events, path, line)
+        numbering.skip(count)
         line += count
 
 
 def _whole_lines(path: Path) -> Iterator[bytes]:
-    """The first line of a file by itself, which may be a head, and then several lines at once; not a torn last line."""
+    """Yield the first line of a file by itself, since it is the head, then several at once; not a torn last line."""
     with path.open("rb") as file:
         first = file.readline()
         if first.endswith(b"\n"):
@@ -131,60 +128,82 @@ def _whole_lines(path: Path) -> Iterator[bytes]:
                 rest = rest[end:]
 
 
-def _one_by_one(path: Path, first: int, lines: bytes, numbering: Numbering) -> list[Event]:
-    events = []
-    for place, line in enumerate(lines.split(b"\n")[:-1], start=first):
-        try:
-            event = numbering.event_from(parsed(line))
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"{path}, line {place}: {error}") from None
-        if event is not None:
-            events.append(event)
-    return events
-
-
-def _usual_block(lines: bytes, count: int, numbering: Numbering) -> Block | None:
-    """The events of these lines if all is right for sure, else None."""
-    if numbering.starts:  # the first line of a file
+def _decoded(lines: bytes, first: int, count: int) -> list[Event] | None:
+    """Return the events of these lines if all is right, else None."""
+    pieces = NUMBER.split(b"\n" + lines)  # what is before the first number, then numbers and what follows, in turn
+    if pieces[0] or list(map(int, pieces[1::2])) != list(range(first, first + count)):
         return None
     try:
-        block = Block(_DECODER.decode_lines(lines), numbering.next)
-        if len(block.events) != count or not _are_next(block.events, numbering):
-            return None
-        for kind in block.kinds.values():
-            _check_kind(kind)
-    except (AttributeError, KeyError, TypeError, ValueError, RecursionError):  # whoever looks closer says what is wrong
+        events: list[Event] = DECODER.decode_lines(b"{" + b"\n{".join(pieces[2::2]))
+    except (ValueError, RecursionError):
         return None
-    return block
+    return events if len(events) == count else None
 
 
-def _are_next(events: list[Event], numbering: Numbering) -> bool:
-    numbers = [event["n"] for event in events]
-    return numbers == list(range(numbering.next, numbering.next + len(numbers))) and set(map(type, numbers)) == {int}
+def _take_head(numbering: Numbering, line: bytes) -> None:
+    numbering.take_head(msgspec.json.decode(line))
 
 
-def _check_kind(kind: Kind) -> None:
-    """Raise if an event of this kind is wrong, or unusual."""
-    for name, check in CHECKS[kind.kind].items():
-        if name in REQUIRED[kind.kind]:
-            _check_column(name, check, kind)
-        else:
-            for i in kind.having(name):
-                check(name, kind.events[i][name])
-    if kind.kind == "decision":
-        for i in kind.having("among"):
-            check_among(kind.events[i]["arm"], kind.events[i]["among"])
+def _event_of_line(line: bytes, n: int) -> Event:
+    match = NUMBER.match(b"\n" + line)
+    if match is None:
+        if line.startswith(b'{"event":"head"'):
+            raise ValueError("a head must be the first line of a file, got another one")
+        raise ValueError(f'a line must begin with the number of its event, {{"n":{n},, got {line[:80]!r}')
+    if int(match[1]) != n:
+        raise ValueError(gap(n, int(match[1])))
+    event: Event = DECODER.decode(b"{" + line[match.end() - 1 :])
+    return event
 
 
-def _check_column(name: str, check: Check, kind: Kind) -> None:
-    column = kind.column(name)
-    types = set(map(type, column))
-    if types == {int} or types == {float}:
-        numbers = kind.array(name)
-        for extreme in (numbers.min().item(), numbers.max().item()):  # NaN is both
-            check(name, extreme)
-            if isinstance(extreme, float) and abs(extreme) > LARGEST_WHOLE:
-                raise ValueError("perhaps a whole number that was too large to be parsed as one")
-    else:
-        for value in set(column) if types == {str} else column:
-            check(name, value)
+# Parquet.
+
+
+def _blocks_of_rows(path: Path, numbering: Numbering) -> Iterator[Block]:
+    rows = parquet.read_rows(path)
+    place = 1
+    for head in islice(rows, 1):
+        _at(_place(path, place), lambda row: numbering.take_head(parquet.plain_of(row)), head)
+        place += 1
+    while some := list(islice(rows, ROWS)):
+        first = numbering.next
+        events = [_at(_place(path, place + i), partial(_event_of_row, n=first + i), row) for i, row in enumerate(some)]
+        yield Block(first, events, path, place)
+        numbering.skip(len(some))
+        place += len(some)
+
+
+def _event_of_row(row: dict[str, Any], n: int) -> Event:
+    found = row.get("n")
+    if found != n:
+        raise ValueError(f"n must be {n}, got None" if found is None else gap(n, found))
+    return parquet.event_from(parquet.plain_of(row))
+
+
+# Errors.
+
+
+def _place(path: Path, line: int) -> str:
+    return f"{path}, {'line' if path.suffix == LINES else 'row'} {line}"
+
+
+def _at(place: str, read: Callable[[Any], Any], line: Any) -> Any:
+    """Read a line or a row; an error says where it stands, and which field is wrong."""
+    try:
+        return read(line)
+    except msgspec.ValidationError as error:
+        raise ValueError(f"{place}: {described(error, _plain(line))}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ValueError(f"{place}: not a line of JSON, got {line[:80]!r}: {error}") from None
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{place}: {error}") from None
+
+
+def _plain(line: Any) -> Any:
+    """Return what a line or a row holds, or the line itself if it is no JSON."""
+    if not isinstance(line, bytes):
+        return parquet.plain_of(line)
+    try:
+        return msgspec.json.decode(line)
+    except ValueError:
+        return line

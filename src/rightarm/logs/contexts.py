@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rightarm.contexts import Features
-from rightarm.logs.events import Event
+from rightarm.logs.events import Specification
+from rightarm.logs.log import check_lengths, listed
 from rightarm.types import F64, I64
 
 
@@ -20,7 +21,7 @@ class Contexts(NamedTuple):
     """What the columns are called."""
 
     def keeping(self, kept: I64) -> Contexts:
-        """Some of the rows."""
+        """Return some of the rows."""
         return Contexts(self.rows[kept], self.names)
 
 
@@ -31,15 +32,17 @@ class ArmFeatures(NamedTuple):
     names: list[str]
 
     def keeping(self, kept: I64) -> ArmFeatures:
-        """Those of some decisions."""
+        """Return those of some decisions."""
         return ArmFeatures([self.tables[i] for i in kept.tolist()], self.names)
 
 
 # Contexts.
 
 
-def context_columns(log: Any, length: int, features: Features | None, own: Features | None) -> Contexts | None:
-    """The column ``context`` of a log, None if a decision has no context.
+def context_columns(
+    log: Mapping[str, Any], length: int, features: Features | None, own: Features | None
+) -> Contexts | None:
+    """Return the column ``context`` of a log, None if a decision has no context.
 
     It has rows of numbers, which are encoded already, mappings, or is a frame or a mapping of columns itself. What is
     named is encoded by ``features``, or is numbers. ``own`` are the features that the log says it has.
@@ -62,13 +65,13 @@ def context_columns(log: Any, length: int, features: Features | None, own: Featu
 
 
 def _by_name(contexts: Any, names: list[str], features: Features | None) -> Contexts:
-    """Contexts whose features are named, encoded; without features they are numbers."""
+    """Encode contexts whose features are named; without features they are numbers."""
     known = features or Features.accept("context", names)
     return Contexts(known.encode_many(contexts), known.names)
 
 
 def _encoded(table: F64, *known: Features | None) -> Contexts:
-    """Contexts that are numbers already, with the names of the features that are known."""
+    """Take contexts that are numbers already, with the names of the features that are known."""
     wrong = ~np.isfinite(table).all(axis=1)
     if wrong.any():
         i = int(np.argmax(wrong))
@@ -77,13 +80,13 @@ def _encoded(table: F64, *known: Features | None) -> Contexts:
 
 
 def column_names(size: int, *known: Features | None) -> list[str]:
-    """The names of so many columns, by the first features that have as many."""
+    """Return the names of so many columns, by the first features that have as many."""
     plain = Features.accept("context", size)
     return next(one.names for one in (*known, plain) if one is not None and one.size == size)
 
 
 def _table(rows: list[Any]) -> F64:
-    """Rows of numbers as an array."""
+    """Return rows of numbers as an array."""
     for i, row in enumerate(rows):
         if not hasattr(row, "__len__") or isinstance(row, str | Mapping):
             raise TypeError(f"context must be a row of numbers or a mapping, got {row!r:.80} in row {i + 1}")
@@ -103,9 +106,9 @@ def _table(rows: list[Any]) -> F64:
 
 
 def arm_columns(
-    log: Any, arms: list[tuple[Any, ...]] | None, place: Mapping[Any, int], own: Features | None
+    log: Mapping[str, Any], arms: list[tuple[Any, ...]] | None, place: Mapping[Any, int], own: Features | None
 ) -> ArmFeatures | None:
-    """The column ``arm_features`` of a log, None if a decision has none: of its arms in the order of their numbers.
+    """Return the column ``arm_features`` of a log, None if a decision has none: arms in the order of their numbers.
 
     ``arms`` has the arms of each decision in the order in which the log gives their features.
     """
@@ -116,7 +119,8 @@ def arm_columns(
         raise ValueError("arm_features need the column among, or arms, which say whose features they are")
     check_lengths([len(arms), len(rows)])
     orders = {some: np.argsort([place[arm] for arm in some]) for some in set(arms)}
-    tables, size = [], None
+    tables = list[F64]()
+    size: int | None = None
     for i, (row, some) in enumerate(zip(rows, arms, strict=True)):
         table = _arm_table(row)
         size = table.shape[-1] if size is None else size
@@ -135,33 +139,13 @@ def _arm_table(row: Any) -> F64:
         return np.full((1, 1), np.nan)
 
 
-def features_of(event: Event) -> tuple[Features, Features | None] | None:
-    """What contexts and arms have, by an event that says which policy decides from now on; None if it has no contexts.
-
-    These are events of the kinds ``settings`` and ``policy``.
-    """
-    given = event["settings"].get("policy") if event["event"] == "settings" else event["after"]
+def features_of(policy: Specification | None) -> tuple[Features | None, Features | None]:
+    """Return the features of contexts and those of arms that a policy looks at, None where it looks at none."""
+    given: Any = policy
     for name in ("parameters", "estimator", "parameters"):
         given = given.get(name) if isinstance(given, Mapping) else None
     if not isinstance(given, Mapping) or "features" not in given:
-        return None
+        return None, None
     arms = given.get("arm_features")
     context = Features.accept("features", given["features"])
     return context, None if arms is None else Features.accept("arm_features", arms)
-
-
-# Columns.
-
-
-def listed(column: Any) -> list[Any]:
-    """A column as plain values, not as those of NumPy, Polars or pandas."""
-    for method in ("to_list", "tolist"):
-        if hasattr(column, method):
-            return list(getattr(column, method)())
-    return list(column)
-
-
-def check_lengths(lengths: list[int]) -> None:
-    """Raise if columns are not equally long."""
-    if len(set(lengths)) > 1:
-        raise ValueError(f"the columns of a log must be of one length, got {sorted(set(lengths))}")

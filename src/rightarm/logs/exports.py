@@ -1,4 +1,4 @@
-"""Logs for other programs: Open Bandit Pipeline and Vowpal Wabbit."""
+"""Logs in other formats: Parquet, Open Bandit Pipeline and Vowpal Wabbit."""
 
 from __future__ import annotations
 
@@ -12,12 +12,50 @@ from urllib.parse import quote
 import numpy as np
 
 from rightarm.files import write_whole
+from rightarm.logs.blocks import read_events
+from rightarm.logs.lines import LINES, Numbering, PathLike, as_lines
+from rightarm.logs.parquet import PARQUET, write_events
 from rightarm.logs.rows import Rows, read_rows
 from rightarm.types import F64
 
+# JSON lines and Parquet.
+
+
+def convert_log(source: PathLike, target: PathLike) -> Path:
+    """Write the events of the log ``source`` as a new log, JSON lines or Parquet by the ending of ``target``.
+
+    Every event is checked on the way, and the source stays as it is; a log in several parts becomes one file, with the
+    same identity. A bandit writes to JSON lines only; Parquet is for keeping and reading.
+
+    >>> import tempfile
+    >>> from rightarm.logs import LogWriter, read_log
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> with LogWriter(folder.name + "/log.jsonl") as log:
+    ...     log.decision(1, "red", 0.5, round=1, version=0, time=1_700_000_000.0)
+    >>> packed = convert_log(folder.name + "/log.jsonl", folder.name + "/log.parquet")
+    >>> read_log(packed)["arm", "propensity"].rows()
+    [('red', 0.5)]
+    >>> folder.cleanup()
+    """
+    path = Path(target)
+    if path.suffix not in (LINES, PARQUET):
+        raise ValueError(f"target must end in {LINES} or {PARQUET}, got {path}")
+    if path.exists():
+        raise FileExistsError(f"target must be a new file, got {path}, which exists")
+    numbering = Numbering()
+    events = list(read_events(source, numbering))
+    if path.suffix == LINES:
+        write_whole(path, as_lines(numbering.head, events, first=1))
+    else:
+        write_events(numbering.head, events, path)
+    return path
+
+
+# Open Bandit Pipeline.
+
 
 def to_obp(log: Any, *, arms: Iterable[Any] | None = None, missing: float | None = None) -> dict[str, Any]:
-    """The log as the ``bandit_feedback`` of Open Bandit Pipeline: rows with a reward, arms numbered from 0.
+    """Return the log as the ``bandit_feedback`` of Open Bandit Pipeline: rows with a reward, arms numbered from 0.
 
     ``log``, ``arms`` and ``missing`` are those of `evaluate`. ``context`` are the contexts of the rows, or 1 in each
     where the log has none. Decisions whose window of reward is open are left out; ``open_windows`` says how many.
@@ -48,7 +86,7 @@ def to_obp(log: Any, *, arms: Iterable[Any] | None = None, missing: float | None
 
 
 def _lasting_features(rows: Rows) -> F64:
-    """The features of every arm if they are known and the same in all rows, else unit vectors."""
+    """Return the features of every arm if they are known and the same in all rows, else unit vectors."""
     if rows.arm_features is None:
         return np.eye(len(rows.names))
     found = np.full((len(rows.names), len(rows.arm_features.names)), np.nan)
@@ -59,6 +97,9 @@ def _lasting_features(rows: Rows) -> F64:
             return np.eye(len(rows.names))
         found[available] = table
     return np.eye(len(rows.names)) if np.isnan(found).any() else found
+
+
+# Vowpal Wabbit.
 
 
 def to_vw(
@@ -130,7 +171,7 @@ def _not_zero(names: list[str], values: F64) -> dict[str, float]:
 
 
 def _escaped(name: str) -> str:
-    """A name without what has a meaning of its own in a line, or as the first letter of a name in JSON."""
+    """Return a name without what has a meaning of its own in a line, or as the first letter of a name in JSON."""
     text = quote(name, safe="")
     return f"%5F{text[1:]}" if text.startswith("_") else text
 
@@ -145,7 +186,7 @@ def _text(rows: Rows) -> Iterator[str]:
 
 
 def _namespace(name: str, features: dict[str, float]) -> str:
-    """A namespace of a line; a feature of value 1 needs no value."""
+    """Return a namespace of a line; a feature of value 1 needs no value."""
     return " ".join([f"|{name}", *(key if value == 1 else f"{key}:{value!r}" for key, value in features.items())])
 
 

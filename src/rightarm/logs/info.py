@@ -1,4 +1,4 @@
-"""What a log holds, in a few lines."""
+"""`log_info`: a log in a few lines."""
 
 from __future__ import annotations
 
@@ -9,17 +9,14 @@ from pathlib import Path
 
 import numpy as np
 
-from rightarm.logs.answers import Answers
-from rightarm.logs.blocks import read_blocks
 from rightarm.logs.events import Arm
-from rightarm.logs.lines import Numbering, log_at, part_paths
-from rightarm.logs.parquet import LINES
-from rightarm.logs.stream import PathLike
+from rightarm.logs.lines import PathLike
+from rightarm.logs.log import Log
 
 
 @dataclass
 class LogInfo:
-    """What `log_info` finds; ``str()`` has a line for each."""
+    """The findings of `log_info`; ``str()`` has a line for each."""
 
     path: Path
     identity: str | None = None
@@ -58,7 +55,7 @@ class LogInfo:
         return "\n".join([str(self.path), *(f"  {name:<11} {text}" for name, text in lines.items() if text != "")])
 
 
-def log_info(path: PathLike) -> LogInfo:
+def log_info(log: PathLike | Log) -> LogInfo:
     """Read a log, with every check, and say what it holds.
 
     >>> import tempfile
@@ -72,22 +69,23 @@ def log_info(path: PathLike) -> LogInfo:
     (1, 1, ['red', 'blue'])
     >>> folder.cleanup()
     """
-    info, numbering, answers = LogInfo(log_at(path)), Numbering(), Answers()
-    for block in read_blocks(info.path, numbering):
-        answers.take(block)
-        info.events.update({name: len(kind.events) for name, kind in block.kinds.items()})
-        if "decision" in block.kinds:
-            info.chosen.update(block.kinds["decision"].column("arm"))
-            info.contexts += len(block.kinds["decision"].having("context"))
-        if "arms" in block.kinds:
-            info.arms = block.kinds["arms"].events[-1]["arms"]
-        if info.first is None and block.events:
-            info.first = block.events[0]["time"]
-    outcomes = answers.outcomes(info.path)
-    info.identity = None if numbering.head is None else numbering.head.log
-    info.parts = len(part_paths(info.path)) if info.path.suffix == LINES else 1
-    info.latest = answers.latest
-    info.waiting = int((~outcomes.answered if outcomes.open is None else outcomes.open).sum())
-    info.rewarded = int((~np.isnan(outcomes.rewards)).sum())
-    info.cancelled, info.corrected = int(outcomes.cancelled.sum()), int(outcomes.corrected.sum())
-    return info
+    log = log if isinstance(log, Log) else Log.read(log)
+    assert log.path is not None
+    counts = np.bincount(log.arms, minlength=len(log.names)).tolist()
+    first, latest = log.span or (None, None)
+    contexts = log.more.get("context", [])
+    return LogInfo(
+        path=log.path,
+        identity=log.identity,
+        parts=log.parts,
+        events=log.events,
+        first=first,
+        latest=latest,
+        arms=log.active,
+        chosen=Counter({name: count for name, count in zip(log.names, counts, strict=True) if count}),
+        contexts=sum(context is not None for context in contexts),
+        waiting=int(log.more["waiting"].sum()),
+        rewarded=int((~np.isnan(log.rewards)).sum()),
+        cancelled=int(log.more["cancelled"].sum()),
+        corrected=int(log.more["corrected"].sum()),
+    )

@@ -1,4 +1,8 @@
-"""Which events of a log can follow which: every id is decided once, answered at most once, and corrected after that."""
+"""The events that can follow each other: every id is decided once, answered at most once, and corrected after that.
+
+`NEEDS` and `LEAVES` say it, for one event after the other (`EventOrder`) and for a whole log at once
+(`rightarm.logs.outcomes`).
+"""
 
 from __future__ import annotations
 
@@ -7,29 +11,99 @@ from itertools import chain
 
 import numpy as np
 
-from rightarm.logs.events import Event, ids_of
+from rightarm.logs.events import (
+    Arm,
+    Cancellation,
+    Changed,
+    Correction,
+    Created,
+    Decision,
+    Event,
+    Expiry,
+    LateReward,
+    Reward,
+    ids_of,
+    kind_of,
+)
+from rightarm.logs.settings import Settings
 from rightarm.types import I64
 
-NEW, WAITING, ANSWERED = "new", "waiting", "answered"
+# The states of a decision.
+NEW, WAITING, ANSWERED = range(3)
+
+# What can happen to a decision: the state that each step needs, and the state that it leaves behind.
+DECIDED, PART, REWARDED, CANCELLED, EXPIRED, CORRECTED, LATE = range(7)
+NEEDS = (NEW, WAITING, WAITING, WAITING, WAITING, ANSWERED, ANSWERED)
+LEAVES = (WAITING, WAITING, ANSWERED, ANSWERED, ANSWERED, ANSWERED, ANSWERED)
+
+STEPS: dict[type[Event], int] = {
+    Decision: DECIDED,
+    Reward: REWARDED,
+    Cancellation: CANCELLED,
+    Expiry: EXPIRED,
+    Correction: CORRECTED,
+    LateReward: LATE,
+}
 
 
-def state_after(event: Event, number: int, state: str) -> str:
-    """What becomes of a decision by an event; raises if the event cannot come now."""
-    kind = event["event"]
+def step_of(event: Event) -> int:
+    """Return what an event about decisions does to them."""
+    if isinstance(event, Reward) and event.part:
+        return PART
+    return STEPS[type(event)]
+
+
+def refusal(event: Event, number: int, state: int) -> str:
+    """Say why an event cannot come while the decision of this number is in such a state."""
+    kind = kind_of(event)
     if kind == "decision":
-        if state != NEW:
-            raise ValueError(f"id must be a new one for every decision, got {number} again")
-        return WAITING
+        return f"id must be a new one for every decision, got {number} again"
+    article = "an" if kind[0] in "aeiou" else "a"
     if state == NEW:
-        article = "an" if kind[0] in "aeiou" else "a"
-        raise ValueError(f"id must be that of a decision for {article} {kind}, got the unknown {number}")
-    if kind in ("correction", "late"):
-        if state == WAITING:
-            raise ValueError(f"id must be that of an answered decision for a {kind}, got {number}, which waits")
-        return ANSWERED
-    if state == ANSWERED:
-        raise ValueError(f"id must be that of a decision without a reward, got {number}, which is answered")
-    return WAITING if event.get("part") else ANSWERED
+        return f"id must be that of a decision for {article} {kind}, got the unknown {number}"
+    if state == WAITING:
+        return f"id must be that of an answered decision for {article} {kind}, got {number}, which waits"
+    return f"id must be that of a decision without a reward, got {number}, which is answered"
+
+
+# Arms.
+
+
+def check_arms(event: Event) -> None:
+    """Raise if a list of arms has an arm twice, or an arm was chosen that was not among those to choose from."""
+    if isinstance(event, Decision):
+        if event.among is None:
+            return
+        _check_once("among", event.among)
+        if _key(event.arm) not in map(_key, event.among):
+            raise ValueError(f"arm must be among {event.among}, got {event.arm!r}")
+    elif isinstance(event, Created | Changed) and event.arms is not None:
+        _check_once("arms", event.arms)
+
+
+def _check_once(name: str, arms: list[Arm]) -> None:
+    if len(set(map(_key, arms))) < len(arms):
+        raise ValueError(f"{name} must have every arm once, got {arms!r:.200}")
+
+
+def _key(arm: Arm) -> tuple[bool, Arm]:
+    """Return what tells arms apart: True equals 1, but is another name."""
+    return isinstance(arm, bool), arm
+
+
+# Settings.
+
+
+def settings_after(settings: Settings, event: Event) -> Settings:
+    """Return the settings of a bandit after an event; raises if the event changes them to what cannot be."""
+    if isinstance(event, Created):
+        return event.settings
+    if isinstance(event, Changed) and event.settings:
+        return settings.changed(**event.settings)
+    return settings
+
+
+# Events one after the other.
 
 
 class WholeNumbers:
@@ -64,29 +138,43 @@ class WholeNumbers:
         ascending = np.sort(numbers)
         ends = np.append(np.flatnonzero(np.diff(ascending) != 1), numbers.size - 1)  # of numbers in a row
         longest = int(np.diff(ends, prepend=-1).argmax())
-        first, last = int(ends[longest - 1]) + 1 if longest else 0, int(ends[longest])
+        first = int(ends[longest - 1]) + 1 if longest else 0
+        last = int(ends[longest])
         self.run = int(ascending[first]), int(ascending[last]) + 1
         self.others = {*ascending[:first].tolist(), *ascending[last + 1 :].tolist()}
 
 
 class EventOrder:
-    """What is known of the events so far, as far as it says which can follow."""
+    """Knows of the events so far what says which events can follow."""
 
     def __init__(self) -> None:
-        self.decided, self.waiting = WholeNumbers(), set[int]()
+        self.decided = WholeNumbers()
+        self.waiting: set[int] = set()
+        self.settings = Settings()
         self.last_id: int | None = None
         self.latest: float | None = None  # the latest time of an event
         self.events = 0
 
-    def _state(self, number: int) -> str:
-        return WAITING if number in self.waiting else ANSWERED if number in self.decided else NEW
+    def _state(self, number: int) -> int:
+        if number in self.waiting:
+            return WAITING
+        return ANSWERED if number in self.decided else NEW
 
     def check(self, events: Sequence[Event]) -> None:
         """Raise if these events cannot follow, one after the other, those taken so far."""
-        states = dict[int, str]()
+        states = dict[int, int]()
+        settings = self.settings
         for event in events:
+            check_arms(event)
+            settings = settings_after(settings, event)
             for number in ids_of(event):
-                states[number] = state_after(event, number, states.get(number) or self._state(number))
+                state = states.get(number)
+                if state is None:
+                    state = self._state(number)
+                step = step_of(event)
+                if state != NEEDS[step]:
+                    raise ValueError(refusal(event, number, state))
+                states[number] = LEAVES[step]
 
     def take(self, event: Event, place: int) -> None:
         """Count the event, which was checked and is the one of this number, from 1 on.
@@ -96,11 +184,12 @@ class EventOrder:
         if place <= self.events:
             return
         for number in ids_of(event):
-            if event["event"] == "decision":
+            if LEAVES[step_of(event)] == ANSWERED:
+                self.waiting.discard(number)
+            elif isinstance(event, Decision):
                 self.decided.add(number)
                 self.waiting.add(number)
                 self.last_id = number if self.last_id is None else max(number, self.last_id)
-            elif not event.get("part"):
-                self.waiting.discard(number)
-        self.latest = event["time"] if self.latest is None else max(event["time"], self.latest)
+        self.settings = settings_after(self.settings, event)
+        self.latest = event.time if self.latest is None else max(event.time, self.latest)
         self.events = place

@@ -1,44 +1,63 @@
-"""Events in Parquet: a file of them, as `convert_log` writes it."""
+"""Events in Parquet: a column for each field of the events, and a row for the head and for each event."""
 
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
+from msgspec import inspect
+
 from rightarm.extras import polars_for
 from rightarm.files import write_whole
-from rightarm.logs.events import Event
+from rightarm.logs.events import ENCODER, KINDS, AnyEvent, Event
+from rightarm.logs.lines import Head
 
 PARQUET = ".parquet"
-LINES = ".jsonl"
-AS_JSON = (  # columns that hold JSON, since a column has one type only
-    *("arm", "among", "arms", "before", "after"),
-    *("unit", "meta", "ids", "part", "reason", "prior", "settings"),
-    *("context", "arm_features"),
-)
-WHOLE = ("n", "id", "round", "version", "first")
-COLUMNS = {
-    "event": "String",
-    **dict.fromkeys(WHOLE, "Int64"),
-    **dict.fromkeys(("propensity", "reward", "time", "error"), "Float64"),
-    **dict.fromkeys((*AS_JSON, "group", "format", "log", "status", "by"), "String"),
-}
+PLAIN = {inspect.IntType: "Int64", inspect.FloatType: "Float64", inspect.StrType: "String"}
+FOR_HEAD = {"format": "String", "log": "String", "first": "Int64"}
 
 
-def write_events(events: Iterable[Event], path: Path) -> None:
-    """Write events, or a head and numbered events, as one Parquet file."""
+def _columns() -> dict[str, str]:
+    """Return the type of the column of each field, "JSON" where Parquet has none."""
+    columns = {"n": "Int64", "event": "String"}
+    for kind in KINDS.values():
+        described = inspect.type_info(kind)
+        assert isinstance(described, inspect.StructType)
+        for field in described.fields:
+            own = field.type
+            some = own.types if isinstance(own, inspect.UnionType) else (own,)
+            types = {PLAIN.get(type(one), "JSON") for one in some if not isinstance(one, inspect.NoneType)}
+            if field.name in columns:
+                types.add(columns[field.name])
+            columns[field.name] = types.pop() if len(types) == 1 else "JSON"
+    return columns | FOR_HEAD
+
+
+COLUMNS = _columns()
+AS_JSON = [name for name, kind in COLUMNS.items() if kind == "JSON"]
+
+
+def write_events(head: Head | None, events: Iterable[Event], path: Path) -> None:
+    """Write a log as one Parquet file."""
     pl = polars_for("a log in Parquet")
-    rows = [event | {name: json.dumps(event[name]) for name in AS_JSON if name in event} for event in events]
+    rows = [] if head is None else [_row(head.plain())]
+    for n, event in enumerate(events, start=1):
+        rows.append(_row({"n": n, **msgspec.to_builtins(event)}))
+    schema = {name: pl.String if kind == "JSON" else getattr(pl, kind) for name, kind in COLUMNS.items()}
     content = io.BytesIO()
-    pl.DataFrame(rows, schema={name: getattr(pl, kind) for name, kind in COLUMNS.items()}).write_parquet(content)
+    pl.DataFrame(rows, schema=schema).write_parquet(content)
     write_whole(path, content.getvalue())
 
 
+def _row(plain: dict[str, Any]) -> dict[str, Any]:
+    return plain | {name: ENCODER.encode(plain[name]).decode() for name in AS_JSON if name in plain}
+
+
 def has_events(path: Path) -> bool:
-    """Whether a Parquet file holds events, and not somebody's table."""
+    """Say whether a Parquet file holds events, and not somebody's table."""
     pl = polars_for("a log in Parquet")
     try:
         return "event" in pl.read_parquet_schema(path)
@@ -47,7 +66,7 @@ def has_events(path: Path) -> bool:
 
 
 def read_rows(path: Path) -> Iterator[dict[str, Any]]:
-    """The rows of a Parquet file of events; `event_of` makes an event of each."""
+    """Yield the rows of a Parquet file of events, without what is empty in them."""
     pl = polars_for("a log in Parquet")
     try:
         frame = pl.read_parquet(path)
@@ -55,10 +74,16 @@ def read_rows(path: Path) -> Iterator[dict[str, Any]]:
         raise ValueError(f"{path} cannot be read as Parquet: {error}") from None
     if "event" not in frame.columns:
         raise ValueError(f"{path} has no column 'event', so it is no log of rightarm; read_table reads other tables")
-    yield from frame.iter_rows(named=True)
+    for row in frame.iter_rows(named=True):
+        yield {name: value for name, value in row.items() if value is not None}
 
 
-def event_of(row: dict[str, Any]) -> Event:
-    """The event that a row holds, unchecked."""
-    event = {name: value for name, value in row.items() if value is not None}
-    return event | {name: json.loads(event[name]) for name in AS_JSON if name in event}
+def plain_of(row: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields that a row holds."""
+    return row | {name: msgspec.json.decode(row[name]) for name in AS_JSON if name in row}
+
+
+def event_from(plain: dict[str, Any]) -> Event:
+    """Return the event that has these fields, checked."""
+    event: Event = msgspec.convert({name: value for name, value in plain.items() if name != "n"}, AnyEvent)
+    return event

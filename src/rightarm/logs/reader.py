@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from rightarm.contexts import Features
 from rightarm.extras import polars_for
 from rightarm.formula import check_number
 from rightarm.logs import parquet
-from rightarm.logs.answers import Answers
-from rightarm.logs.blocks import read_blocks
 from rightarm.logs.contexts import column_names, features_of
-from rightarm.logs.events import Event, check_arm_name, check_propensity
-from rightarm.logs.frame import Table
-from rightarm.logs.lines import Numbering, log_at
-from rightarm.logs.parquet import LINES, PARQUET
-from rightarm.logs.stream import PathLike
+from rightarm.logs.lines import LINES, PathLike, log_at
+from rightarm.logs.log import UNKNOWN, Log, check_arm_name, check_propensity
+from rightarm.logs.parquet import PARQUET
+from rightarm.types import F64
 
 if TYPE_CHECKING:
     import polars
 
 MOST_LEVELS, BUCKETS = 50, 16  # of a category in a table: beyond so many levels it is hashed to so many columns
 
+TEXTS: dict[str, Callable[[Any], str]] = {"unit": str, "meta": json.dumps}  # columns that are made texts
+
 
 def is_log(path: PathLike) -> bool:
-    """Whether `read_log` reads what is there, by ending and columns; `read_table` reads the tables of others."""
+    """Say whether `read_log` reads what is there, by ending and columns; `read_table` reads the tables of others."""
     path = log_at(path)
     return path.suffix == LINES or (path.suffix == PARQUET and (path.is_dir() or parquet.has_events(path)))
 
@@ -34,10 +36,10 @@ def is_log(path: PathLike) -> bool:
 # Decisions.
 
 
-def read_log(path: PathLike, *, features: bool = False) -> polars.DataFrame:
-    """The decisions of a log, a row for each in the order in which they were made, as a Polars frame.
+def read_log(log: PathLike | Log, *, features: bool = False) -> polars.DataFrame:
+    """Return the decisions of a log, a row for each in the order in which they were made, as a Polars frame.
 
-    ``path`` is that of a log, or of the folder of a bandit, which has one.
+    ``log`` is the path of a log or of the folder of a bandit, which has one, or a log that was read already.
 
     Columns: ``id``, ``arm``, ``propensity``, ``reward`` (the last that came, null if none did), ``round``, ``version``,
     ``asked``, ``told`` (both in UTC), ``cancelled``, ``corrected``, and ``among``, the arms that could be chosen, null
@@ -52,33 +54,66 @@ def read_log(path: PathLike, *, features: bool = False) -> polars.DataFrame:
     names it, or x0, x1 and so on; where a column has that name already, with "context " before it. CSV has no lists, so
     ``read_log(path, features=True).drop("among", "arm_features", strict=False).write_csv("log.csv")`` writes one.
     """
-    frame, policy = read_decisions(path)
-    return with_features(frame, policy) if features and "context" in frame.columns else frame
+    log = log if isinstance(log, Log) else Log.read(log)
+    frame = as_frame(log)
+    return _with_features(frame, log) if features and "context" in frame.columns else frame
 
 
-def read_decisions(path: PathLike) -> tuple[polars.DataFrame, Event | None]:
-    """What `read_log` gives, and the last event that says which policy decides, if there is one."""
-    path = log_at(path)
-    if path.suffix not in (PARQUET, LINES):
-        raise ValueError(
-            f"path must end in {LINES} or {PARQUET} (read_table reads tables of others), or be the folder of a bandit, "
-            f"got {path}"
-        )
-    table, answers = Table(), Answers()
-    for block in read_blocks(path, Numbering()):
-        table.take(block)
-        answers.take(block)
-    return table.frame(answers.outcomes(path)), table.policy
+def as_frame(log: Log) -> polars.DataFrame:
+    """Return the decisions of a log that was read from a file as a frame."""
+    pl = polars_for("read_log()")
+    arms = pl.Series("arm", log.names, dtype=None if log.names else pl.String)
+    named = [[log.names[i] for i in one] for one in log.lists]
+    lists = pl.Series("among", named, dtype=pl.List(arms.dtype))
+    columns = [
+        pl.Series("id", log.ids),
+        arms.gather(log.arms),
+        pl.Series("propensity", log.propensities),
+        pl.Series("reward", log.rewards).fill_nan(None),
+        pl.Series("round", log.more["round"]),
+        pl.Series("version", log.more["version"]),
+        _moments("asked", log.times),
+        _moments("told", log.told),
+        pl.Series("cancelled", log.more["cancelled"]),
+        pl.Series("corrected", log.more["corrected"]),
+        lists.gather(pl.Series(log.among).replace(UNKNOWN, None)),
+    ]
+    if log.open is not None:
+        columns.append(pl.Series("open_window", log.open))
+    types: dict[str, Any] = {
+        "unit": pl.String,
+        "group": pl.String,
+        "meta": pl.String,
+        "context": pl.List(pl.Float64),
+        "arm_features": pl.List(pl.List(pl.Float64)),
+        "error": pl.Float64,
+    }
+    for name, type_ in types.items():
+        if name in log.more:
+            values = log.more[name]
+            if name in TEXTS:
+                values = [None if value is None else TEXTS[name](value) for value in values]
+            columns.append(pl.Series(name, values, dtype=type_))
+    frame: polars.DataFrame = pl.DataFrame(columns)
+    return frame
 
 
-def with_features(frame: polars.DataFrame, policy: Event | None) -> polars.DataFrame:
-    """The frame with a column for each feature in place of ``context``."""
+def _moments(name: str, seconds: F64 | None) -> polars.Series:
+    """Return seconds since 1970 as moments, null where there is none."""
+    pl = polars_for("read_log()")
+    assert seconds is not None  # of a log in a file
+    micros: polars.Series = pl.Series(name, np.rint(seconds * 1e6)).fill_nan(None).cast(pl.Int64)
+    return micros.cast(pl.Datetime("us", "UTC"))
+
+
+def _with_features(frame: polars.DataFrame, log: Log) -> polars.DataFrame:
+    """Return the frame with a column for each feature in place of ``context``."""
     sizes = frame["context"].list.len().drop_nulls().unique().to_list()
     if len(sizes) > 1:
         raise ValueError(f"features must be as many in all contexts of a log, got {sorted(sizes)}")
-    own = None if policy is None else features_of(policy)
+    own, _ = features_of(log.policy)
     rest = frame.drop("context")
-    taken = [f"context {name}" if name in rest.columns else name for name in column_names(sizes[0], own and own[0])]
+    taken = [f"context {name}" if name in rest.columns else name for name in column_names(sizes[0], own)]
     columns = [frame["context"].list.get(i, null_on_oob=True).alias(name) for i, name in enumerate(taken)]
     wide: polars.DataFrame = rest.with_columns(*columns)
     return wide
@@ -95,7 +130,7 @@ def read_table(
     reward: str = "reward",
     context: Features | Sequence[str] | None = None,
 ) -> polars.DataFrame:
-    """A log that others wrote, as CSV or as one Parquet file: a row for each decision, in the order of decisions.
+    """Return a log that others wrote, as CSV or one Parquet file: a row for each decision, in the order of decisions.
 
     The columns that hold arm, propensity and reward are given by name. The frame has them as `read_log` gives them,
     with rows counted by ``id`` and ``round``; an empty reward is one that never came.
@@ -136,7 +171,7 @@ def read_table(
 
 
 def table_features(table: polars.DataFrame, columns: Sequence[str]) -> Features:
-    """The features that some columns of a table are, judging by what is in them."""
+    """Return the features that some columns of a table are, judging by what is in them."""
     names = _checked_columns(table, columns)
     numbers = [name for name in names if table[name].dtype.is_numeric()]
     levels = {name: table[name].drop_nulls().unique().sort().to_list() for name in names if name not in numbers}

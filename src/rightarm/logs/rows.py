@@ -1,10 +1,9 @@
-"""The decisions of a log that have a reward, as arrays."""
+"""The decisions of a log that have a reward: what is evaluated, replayed and exported."""
 
 from __future__ import annotations
 
 import functools
 import math
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -13,18 +12,8 @@ import numpy as np
 
 from rightarm.contexts import Features
 from rightarm.formula import check_number
-from rightarm.logs.contexts import (
-    ArmFeatures,
-    Contexts,
-    arm_columns,
-    check_lengths,
-    context_columns,
-    features_of,
-    listed,
-)
-from rightarm.logs.events import check_propensity
-from rightarm.logs.reader import read_decisions
-from rightarm.logs.windows import Flags
+from rightarm.logs.contexts import ArmFeatures, Contexts, arm_columns, context_columns, features_of
+from rightarm.logs.log import UNKNOWN, Log, check_propensity, log_of
 from rightarm.types import F64, I64
 
 ANY = (-math.inf, math.inf)  # the range of rewards that have none
@@ -61,7 +50,7 @@ class Rows:
         return np.arange(len(self.names))
 
     def available(self, row: int) -> I64:
-        """The arms that a row could choose."""
+        """Return the arms that a row could choose."""
         return self.every if self.among is None else self.among[row]
 
 
@@ -72,79 +61,58 @@ def read_rows(
     missing: float | None = None,
     features: Features | None = None,
 ) -> Rows:
-    """The rows of a log that have a reward, checked.
+    """Return the rows of a log that have a reward, checked.
 
-    ``log`` is a path, a frame such as `read_log` gives, or a mapping of columns ``arm``, ``propensity``, ``reward`` and
-    perhaps ``among``, the arms that each row could choose, ``context`` and ``arm_features``. ``arms`` names all arms,
-    if the log does not show them all; ``missing`` is the reward of rows that have none, which are left out without it.
-    Rows with an open window of reward (``open_window``) are left out in any case.
+    ``log`` is a path, a `Log`, a frame such as `read_log` gives, or a mapping of columns ``arm``, ``propensity``,
+    ``reward`` and perhaps ``among``, the arms that each row could choose, ``context`` and ``arm_features``. ``arms``
+    names all arms, if the log does not show them all; ``missing`` is the reward of rows that have none, which are left
+    out without it. Rows with an open window of reward (``open_window``) are left out in any case.
     ``features`` encode contexts that are not numbers yet.
     """
-    is_path = isinstance(log, str | os.PathLike)
-    log, policy = read_decisions(log) if is_path else (log, None)
-    columns = _columns(log)
-    chosen, among = columns["arm"], columns["among"]
-    some = None if any(row is None for row in among) else [tuple(row) for row in among]
-    names = _names({*chosen, *(arm for row in set(some or ()) for arm in row)}, arms)
-    place = {name: i for i, name in enumerate(names)}
-    still_open = np.array(columns["open_window"], dtype=bool)
-    rewards, kept = _rewards(columns["reward"], missing, still_open)
-    if not is_path:  # read_decisions has checked what is in a file
-        for i in kept:
-            check_propensity(f"propensity of row {i + 1}", columns["propensity"][i])
+    log = log_of(log)
+    rewards, kept = _rewards(log, missing)
+    _check_propensities(log, kept)
     _check_range(rewards, kept, reward_range)
-    own = features_of(policy) if policy is not None and "context" in log else None
-    contexts = context_columns(log, len(chosen), features, own and own[0])
-    lists = [tuple(names)] * len(chosen) if some is None and arms is not None else some
-    of_arms = arm_columns(log, lists, place, own and own[1])
+    knows_lists = not (log.among == UNKNOWN).any()
+    used = np.unique(log.among) if knows_lists else np.empty(0, dtype=np.int64)
+    found = {*np.unique(log.arms).tolist(), *(arm for i in used.tolist() for arm in log.lists[i])}
+    names = _names({log.names[i] for i in found}, arms)
+    place = {name: i for i, name in enumerate(names)}
+    places = np.array([place.get(name, UNKNOWN) for name in log.names], dtype=np.int64)
+    contexts, of_arms = _features(log, names, arms is not None, features)
     return Rows(
-        names,
-        np.array([place[chosen[i]] for i in kept], dtype=np.int64),
-        np.array([columns["propensity"][i] for i in kept], dtype=float),
-        rewards[kept],
-        None if some is None else _numbered(some, chosen, kept, place),
-        len(chosen) - kept.size,
-        kept,
-        contexts if contexts is None else contexts.keeping(kept),
-        of_arms if of_arms is None else of_arms.keeping(kept),
-        [columns["id"][i] for i in kept] if "id" in columns else None,
-        arms is not None or names == list(range(len(names))),
-        int(still_open.sum()),
+        names=names,
+        arms=places[log.arms[kept]],
+        propensities=log.propensities[kept],
+        rewards=rewards[kept],
+        among=_numbered(log, kept, places) if knows_lists else None,
+        left_out=log.arms.size - kept.size,
+        places=kept,
+        contexts=contexts if contexts is None else contexts.keeping(kept),
+        arm_features=of_arms if of_arms is None else of_arms.keeping(kept),
+        ids=None if log.ids is None else [log.ids[i] for i in kept.tolist()],
+        ordered=arms is not None or names == list(range(len(names))),
+        open_windows=0 if log.open is None else int(log.open.sum()),
     )
 
 
-def _columns(log: Any) -> dict[str, list[Any]]:
-    for name in ("arm", "propensity", "reward"):
-        if name not in log:
-            raise ValueError(f"log must have the columns arm, propensity and reward, got none called {name!r}")
-    known = ("id", "arm", "propensity", "reward", "among", "open_window")
-    columns = {name: listed(log[name]) for name in known if name in log}
-    columns.setdefault("among", [None] * len(columns["arm"]))
-    columns.setdefault("open_window", [False] * len(columns["arm"]))
-    check_lengths([len(column) for column in columns.values()])
-    return columns
-
-
-def _rewards(column: list[Any], missing: float | None, still_open: Flags) -> tuple[F64, I64]:
-    """All rewards, and which of them count: those that are there or have been filled in, and are not still open."""
-    rewards = np.array([np.nan if reward is None else reward for reward in column], dtype=float)
+def _rewards(log: Log, missing: float | None) -> tuple[F64, I64]:
+    """Return all rewards, and which count: those that are there or have been filled in, and are not still open."""
+    rewards = log.rewards.copy()
+    still_open = np.zeros(rewards.size, dtype=bool) if log.open is None else log.open
     if missing is not None:
         rewards[np.isnan(rewards)] = check_number("missing", missing)
     kept = np.flatnonzero(~np.isnan(rewards) & ~still_open)
     if not kept.size:
         waits = f", of which {still_open.sum():,} have an open window of reward" if still_open.any() else ""
-        raise ValueError(f"log must have rows with rewards, got {len(column)} rows without{waits}")
+        raise ValueError(f"log must have rows with rewards, got {rewards.size} rows without{waits}")
     return rewards, kept
 
 
-def _numbered(among: list[tuple[Any, ...]], chosen: list[Any], kept: I64, place: dict[Any, int]) -> list[I64]:
-    """The arms that each row could choose, by number and in order; rows with the same arms share one array."""
-    numbers = {arms: np.array(sorted({place[arm] for arm in arms})) for arms in set(among)}
-    for i in kept.tolist():
-        if numbers[among[i]].size < len(among[i]) or chosen[i] not in among[i]:
-            arms = list(among[i])
-            raise ValueError(f"among must have the arm {chosen[i]!r} of row {i + 1} and every arm once, got {arms}")
-    return [numbers[among[i]] for i in kept.tolist()]
+def _check_propensities(log: Log, kept: I64) -> None:
+    right = (log.propensities[kept] > 0) & (log.propensities[kept] <= 1)
+    for row in kept[~right][:1].tolist():
+        check_propensity(f"propensity of row {row + 1}", float(log.propensities[row]))
 
 
 def _check_range(rewards: F64, kept: I64, reward_range: tuple[float, float]) -> None:
@@ -159,7 +127,7 @@ def _check_range(rewards: F64, kept: I64, reward_range: tuple[float, float]) -> 
 
 
 def _names(found: set[Any], arms: Iterable[Any] | None) -> list[Any]:
-    """The names of all arms, in the order given, or sorted.
+    """Return the names of all arms, in the order given, or sorted.
 
     Not in the order in which the log shows them: that would tell a policy that begins with the first arm that it does
     not know which arm comes next.
@@ -171,3 +139,25 @@ def _names(found: set[Any], arms: Iterable[Any] | None) -> list[Any]:
     if unknown:
         raise ValueError(f"arms must include every arm of the log, got {names} without {unknown[0]!r}")
     return names
+
+
+def _numbered(log: Log, kept: I64, places: I64) -> list[I64]:
+    """Return the arms that each row could choose, by number and in order; rows with the same arms share one array."""
+    log.check_lists(kept)
+    numbers = [np.sort(places[list(one)]) for one in log.lists]
+    return [numbers[i] for i in log.among[kept].tolist()]
+
+
+def _features(
+    log: Log, names: list[Any], is_given: bool, features: Features | None
+) -> tuple[Contexts | None, ArmFeatures | None]:
+    """Return the contexts of all decisions and the features of their arms, None where the log lacks some."""
+    own, own_of_arms = features_of(log.policy)
+    contexts = context_columns(log.more, log.arms.size, features, own)
+    if "arm_features" not in log.more:
+        return contexts, None
+    lists: Any = log.chosen_from
+    if None in lists:
+        lists = [tuple(names)] * log.arms.size if is_given else None
+    place = {name: i for i, name in enumerate(names)}
+    return contexts, arm_columns(log.more, lists, place, own_of_arms)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from rightarm import inference
-from rightarm.evaluation.common import declared, settings_of, warning_of
+from rightarm.evaluation.common import declared, warning_of
 from rightarm.evaluation.lift import UNIFORM, Lift, lift
-from rightarm.evaluation.sample_ratio import SampleRatio, plain, sample_ratio
+from rightarm.evaluation.sample_ratio import SampleRatio, sample_ratio
 from rightarm.files import write_whole
 from rightarm.inference import Best, Difference, Means
 from rightarm.inference.confidence import check_confidence
@@ -24,8 +24,9 @@ from rightarm.lab.report.charts import text as label
 from rightarm.lab.report.differences import Value
 from rightarm.lab.report.pages import render
 from rightarm.lab.run.runner import duration
-from rightarm.logs import log_info
-from rightarm.logs.reader import read_log
+from rightarm.logs.contexts import features_of
+from rightarm.logs.events import Changed
+from rightarm.logs.log import UNKNOWN, Log, log_of
 from rightarm.logs.rows import Rows, read_rows
 from rightarm.simulation.panels import Style, styles_of
 from rightarm.text import counted, number, percent, signed
@@ -85,7 +86,7 @@ def log_report(
     from the control, what the bandit earned beyond a uniform choice and beyond the control, whether arms came as their
     propensities say, how long rewards took, and what was left out.
 
-    - ``log``: a path, of a log or of a bandit's folder, or a frame such as `read_log` gives.
+    - ``log``: a path, of a log or of a bandit's folder, a `Log`, or a frame such as `read_log` gives.
     - ``control``: the arm that others are compared with. ``reward_range``: what rewards can be. ``floor``: a propensity
       that no arm could fall below, if there is one; the lift is narrower with it. All three are those of the bandit, if
       the log says them; else the first arm, 0 to 1, and none.
@@ -99,74 +100,40 @@ def log_report(
     ...     "b is the best of 2 arms" in log_report(log, folder + "/week.html").read_text()
     True
     """
-    told = _read(log)
-    limits, least = declared(told.settings, reward_range, floor)
-    rows = read_rows(told.columns, None, limits, missing)
-    page = _Page(told, rows, limits, check_confidence(confidence), told.control if control is None else control)
+    default_title = f"Report of {Path(log).name}" if isinstance(log, str | os.PathLike) else "Report of a log"
+    log = log_of(log)
+    limits, least = declared(log, reward_range, floor)
+    rows = read_rows(log, None, limits, missing)
+    page = _Page(log, rows, limits, check_confidence(confidence), log.settings.control if control is None else control)
     page.options = {"reward_range": limits, "missing": missing, "confidence": confidence, "floor": least}
     path = Path(path)
-    write_whole(path, page.render(title or told.title).encode())
+    write_whole(path, page.render(title or default_title).encode())
     return path
 
 
-@dataclass(frozen=True, eq=False)
-class Told:
-    """A log as columns, and how many events of each kind it has."""
-
-    title: str
-    columns: dict[str, list[Any]]
-    kinds: Counter[str]
-    settings: dict[str, Any]
-    """How the bandit was set up, if the log says so."""
-    contextual: bool
-    """Whether arms were chosen by contexts."""
-
-    @property
-    def control(self) -> Hashable:
-        """The arm that the bandit compares others with, or None."""
-        return self.settings.get("control")
-
-    @property
-    def asked(self) -> F64 | None:
-        """When each decision was made, in seconds since 1970, if the log says so."""
-        return self._times("asked")
-
-    @property
-    def delays(self) -> F64 | None:
-        """How many seconds each reward took; NaN where none came, or silence counts as one."""
-        asked, told = self._times("asked"), self._times("told")
-        if asked is None or told is None:
-            return None
-        rewards = [reward is not None for reward in self.columns["reward"]]
-        return np.where(rewards, told - asked, np.nan)
-
-    def _times(self, name: str) -> F64 | None:
-        if name not in self.columns:
-            return None
-        return np.array([np.nan if time is None else time.timestamp() for time in self.columns[name]], dtype=float)
+def _left_out(log: Log) -> Counter[str]:
+    """Count what does not stand among the rewards of decisions."""
+    kinds = log.events.copy()
+    kinds["policy"] = sum(isinstance(change, Changed) and change.policy is not None for change in log.changes)
+    without = np.isnan(log.rewards)
+    if log.open is not None:
+        kinds["open"] = int(log.open.sum())
+    else:
+        kinds["pending"] = int((without if log.told is None else without & np.isnan(log.told)).sum())
+    kinds["closed"] = int(without.sum()) - kinds["pending"] - kinds["open"]
+    return kinds
 
 
-def _read(log: Any) -> Told:
-    kinds, title, settings = Counter[str](), "Report of a log", dict[str, Any]()
-    frame = log
-    if isinstance(log, str | os.PathLike):
-        frame, title, kinds = read_log(log), f"Report of {Path(log).name}", log_info(log).events
-        settings = settings_of(log)
-    columns = {name: plain(frame[name]) for name in (*NEEDED, "among", "id", "asked", "told", WINDOW) if name in frame}
-    lacking = [name for name in NEEDED if name not in columns]
-    if lacking:
-        raise ValueError(f"log must have the columns {', '.join(NEEDED)}, got none called {lacking[0]!r}")
-    without = [i for i, reward in enumerate(columns["reward"]) if reward is None]
-    kinds["open"] = sum(columns.get(WINDOW, []))
-    if WINDOW not in columns:
-        kinds["pending"] = sum(columns["told"][i] is None for i in without) if "told" in columns else len(without)
-    kinds["closed"] = len(without) - kinds["pending"] - kinds["open"]
-    estimator = settings.get("policy", {}).get("parameters", {}).get("estimator")
-    by_features = isinstance(estimator, dict) and "features" in estimator.get("parameters", {})
-    return Told(title, columns, kinds, settings, by_features or "context" in frame)
+def _is_contextual(log: Log) -> bool:
+    """Say whether arms were chosen by contexts."""
+    return "context" in log.more or features_of(log.policy)[0] is not None
 
 
-NEEDED, WINDOW = ("arm", "propensity", "reward"), "open_window"
+def _delays_of(log: Log) -> F64 | None:
+    """Return how many seconds each reward took; NaN where none came, or silence counts as one."""
+    if log.times is None or log.told is None:
+        return None
+    return np.where(np.isnan(log.rewards), np.nan, log.told - log.times)
 
 
 class _Page:
@@ -176,16 +143,24 @@ class _Page:
     """Those of `lift`."""
 
     def __init__(
-        self, log: Told, rows: Rows, reward_range: tuple[float, float], confidence: float, control: Hashable
+        self, log: Log, rows: Rows, reward_range: tuple[float, float], confidence: float, control: Hashable
     ) -> None:
-        self.log, self.rows, self.range, self.confidence = log, rows, reward_range, confidence
-        self.names, self.place = _ordered(log.columns, rows.names), {name: i for i, name in enumerate(rows.names)}
-        self.control, self.role = self._named(control), "the first arm" if control is None else "the control"
-        self.arms = np.array([self.names.index(arm) for arm in log.columns["arm"]])  # of all decisions
+        self.log = log
+        self.rows = rows
+        self.range = reward_range
+        self.confidence = confidence
+        self.is_contextual = _is_contextual(log)
+        self.kinds = _left_out(log)
+        self.names = _ordered(log, rows.names)
+        self.place = {name: i for i, name in enumerate(rows.names)}
+        self.control = self._named(control)
+        self.role = "the first arm" if control is None else "the control"
+        places = {name: i for i, name in enumerate(self.names)}
+        self.arms = np.array([places.get(name, -1) for name in log.names])[log.arms]  # of all decisions
         self.statistics = self._statistics()
         self.means: Means = inference.means(*self.statistics, reward_range, confidence)
-        self.check: SampleRatio = sample_ratio(log.columns)
-        self.warning = warning_of(rows, log.settings)
+        self.check: SampleRatio = sample_ratio(log)
+        self.warning = warning_of(rows, log)
 
     def _named(self, control: Hashable) -> Any:
         """The control among the arms; by its text, since a command line knows no other."""
@@ -206,10 +181,10 @@ class _Page:
     def render(self, title: str) -> str:
         low, high = self.range
         sure, wrong = f"{100 * self.confidence:g}%", f"{100 - 100 * self.confidence:g}%"
-        best = None if self.log.contextual else self._best()
+        best = None if self.is_contextual else self._best()
         found = [self._difference(i) for i in range(len(self.names))]
         gaps = [None if gap is None else replace(gap, warning=self.warning) for gap in found]
-        reading = READING + READING_CONTEXTS * self.log.contextual
+        reading = READING + READING_CONTEXTS * self.is_contextual
         return render(
             "log.html",
             title=title,
@@ -218,21 +193,21 @@ class _Page:
             lifts=[self._lift_row(UNIFORM), self._lift_row(self.control)],
             check=self.check,
             warning=self.warning,
-            against=(OVER_CONTEXTS if self.log.contextual else OF_MEANS).format(arm=f"{self.role}, {self.control}"),
+            against=(OVER_CONTEXTS if self.is_contextual else OF_MEANS).format(arm=f"{self.role}, {self.control}"),
             facts={name: fact for name, fact in self._facts().items() if fact},
-            shares=_share_chart([str(name) for name in self.names], self.arms, self.log.asked),
+            shares=_share_chart([str(name) for name in self.names], self.arms, self.log.times),
             estimates=self._estimates(),
             head=["arm", "decisions", "share", "rewards", "mean", f"{sure}, at any time", f"against {self.role}"],
             arms=[self._arm_row(i, gap) for i, gap in enumerate(gaps)],
             sentences=[str(gap) for gap in gaps if gap is not None and gap.better is not None],
             delays=self._delays(),
-            about_delays=WAITING_HELPS_NOBODY if WINDOW in self.log.columns else SLOWER_ARMS,
-            left_out=[[f"{self.log.kinds[kind]:,}", words] for kind, words in LEFT_OUT.items() if self.log.kinds[kind]],
+            about_delays=SLOWER_ARMS if self.log.open is None else WAITING_HELPS_NOBODY,
+            left_out=[[f"{self.kinds[kind]:,}", words] for kind, words in LEFT_OUT.items() if self.kinds[kind]],
             reading=reading.format(sure=sure, wrong=wrong, low=number(low), high=number(high)),
         )
 
     def _estimates(self) -> Chart:
-        where = " where it was chosen" if self.log.contextual else ""
+        where = " where it was chosen" if self.is_contextual else ""
         title = f"Mean reward of each arm{where}, with the interval that holds at any time"
         return _estimate_chart(title, [str(name) for name in self.names], self.arms, self.statistics[1], self.means)
 
@@ -240,7 +215,7 @@ class _Page:
 
     def _best(self) -> Best:
         """Of the arms that the last decision could choose."""
-        among = (self.log.columns.get("among") or [None])[-1]
+        among = _arms_of(self.log, -1)
         own = [i for i, name in enumerate(self.names) if among is None or name in among]
         counts, means, spreads = (column[own] for column in self.statistics)
         names = [str(self.names[i]) for i in own]
@@ -252,7 +227,7 @@ class _Page:
         if pair[0] == pair[1]:
             return None
         names = str(self.names[arm]), str(self.control)
-        if self.log.contextual:
+        if self.is_contextual:
             return self._weighted(names, [self.place[self.names[i]] for i in pair])
         counts, means, spreads = (column[pair] for column in self.statistics)
         return inference.difference(counts, means, spreads, self.range, self.confidence, names=names)
@@ -271,7 +246,7 @@ class _Page:
         """Lift in words; where the log cannot say it, why not."""
         other = "choosing at random" if against == UNIFORM else f"always {against}"
         try:
-            found: Lift = lift(self.log.columns, against, **self.options)
+            found: Lift = lift(self.log, against, **self.options)
         except ValueError as error:
             return {"other": other, "verdict": f"cannot be said: {error}", "interval": "–", "earned": "–", "mark": ""}
         better = found.low > 0
@@ -302,14 +277,14 @@ class _Page:
         ]
 
     def _facts(self) -> dict[str, str]:
-        asked = self.log.asked
+        asked = self.log.times
         when = "" if asked is None else f"{_day(asked[0])} to {_day(asked[-1])} UTC"
         rewards = f"{self.rows.rewards.size:,}, on average {number(float(self.rows.rewards.mean()))}"
         return {"decisions": f"{self.arms.size:,}", "from": when, "rewards": rewards, "arms": f"{len(self.names):,}"}
 
     def _delays(self) -> list[list[str]]:
         """Quantiles of the time from decision to reward, of all arms and of each."""
-        delays = self.log.delays
+        delays = _delays_of(self.log)
         if delays is None or np.isnan(delays).all():
             return []
         groups = [("all", delays), *((str(name), delays[self.arms == i]) for i, name in enumerate(self.names))]
@@ -321,10 +296,15 @@ class _Page:
         ]
 
 
-def _ordered(columns: dict[str, list[Any]], names: Sequence[Any]) -> list[Any]:
-    """All arms, those that the first decision could choose first and in its order."""
-    first = (columns.get("among") or [None])[0] or ()
-    return list(dict.fromkeys([*first, *names, *columns["arm"]]))
+def _ordered(log: Log, names: Sequence[Any]) -> list[Any]:
+    """Return all arms, those that the first decision could choose first and in its order."""
+    return list(dict.fromkeys([*(_arms_of(log, 0) or ()), *names]))
+
+
+def _arms_of(log: Log, decision: int) -> list[Any] | None:
+    """Return the arms that a decision could choose, None if the log does not say."""
+    number = int(log.among[decision])
+    return None if number == UNKNOWN else [log.names[i] for i in log.lists[number]]
 
 
 def _gap_value(gap: Difference) -> Value:
