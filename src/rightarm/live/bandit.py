@@ -42,7 +42,9 @@ if TYPE_CHECKING:
     import polars
 
 TAKEN = frozenset((decide.LEARNED, decide.NOTED, decide.CORRECTED))  # rewards of which `tell` says True
-FEWEST = 1_000  # events after which the state is copied, to be folded again from there, or a quarter of what it remembers
+FEWEST = (
+    1_000  # events after which the state is copied, to be folded again from there, or a quarter of what it remembers
+)
 UNCHANGED: Any = ...  # a setting that `change` leaves as it is
 
 
@@ -344,7 +346,7 @@ class Bandit(Generic[A]):
 
     @property
     def status(self) -> str:
-        """"running", "paused" (it learns, but decides nothing) or "archived"."""
+        """ "running", "paused" (it learns, but decides nothing) or "archived"."""
         return self._state.status
 
     @property
@@ -832,7 +834,7 @@ class Bandit(Generic[A]):
         )
 
     def to_json(self) -> str:
-        """Return everything as text: statistics, pending decisions, the key of its draws; `from_json` makes the same bandit of it.
+        """Return everything as text, with the key of its draws; `from_json` makes the same bandit of it.
 
         >>> import rightarm as ra
         >>> bandit = ra.Bandit(["a", "b"], ra.BoltzmannGumbel(C=0.5), seed=7)

@@ -125,9 +125,7 @@ def _restored(plain: dict[str, Any], find_policy: Callable[[Specification], Poli
 def _ledger(ledger: Ledger) -> dict[str, Any]:
     """Return all decisions as plain lists."""
     observed = [[one.learned, one.arm, one.reward, *_context(one)] for one in ledger.observed.values()]
-    pending = [
-        [*_decision(one.decision, one.arm), one.so_far, *_context(one)] for one in ledger.pending.values()
-    ]
+    pending = [[*_decision(one.decision, one.arm), one.so_far, *_context(one)] for one in ledger.pending.values()]
     units = [_decision(decision, None) for decision in ledger.units.values()]
     answered = [[number, *_answer(answer)] for number, answer in ledger.answers()]
     return {
@@ -214,7 +212,7 @@ def _decision_from(row: Sequence[Any], name: Any) -> Decision[Any]:
         group=group,
         unit=None if unit is None else check_unit(unit),
         error=check_number("error", error),
-        among=None if among is None else [name_from(one) for one in listed("among", among)],
+        among=None if among is None else [name_from(one) for one in listed("among", among)],  # type: ignore[misc]
         meta=meta,
     )
 

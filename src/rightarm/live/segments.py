@@ -15,9 +15,10 @@ from rightarm import inference
 from rightarm.contexts import Features
 from rightarm.inference import Difference
 from rightarm.live.contextual import could_choose
-from rightarm.live.state import State
 from rightarm.live.ledger import REMEMBERED
+from rightarm.live.state import State
 from rightarm.logs.journal import Journal
+from rightarm.logs.writer import LogWriter
 from rightarm.text import number
 from rightarm.types import F64
 
@@ -82,8 +83,8 @@ def _remembered(state: State, pair: tuple[int, int]) -> Decided:
 def _logged(state: State, log: Journal | None, pair: tuple[Any, Any]) -> Decided:
     """The decisions of the bandit's log, where there are more than it remembers."""
     reason = f"the bandit remembers its last {REMEMBERED:,} answers only, and there were more"
-    if log is None:
-        raise ValueError(f"difference needs a log of this bandit: {reason}")
+    if not isinstance(log, LogWriter):
+        raise ValueError(f"difference needs a log of this bandit in a file: {reason}")
     if not state.settings.log_context:
         raise ValueError(f"difference needs the contexts in the log, got log_context=False: {reason}")
     if len({type(name) for name in state.names}) > 1:

@@ -1,9 +1,10 @@
 """Everything that can happen to a bandit: a type for each kind of event, which is JSON by itself.
 
-A log is a sequence of events. In a file each is a line of JSON, with its number first (`rightarm.logs.lines`); in a store it
-is a row of a table. Fields that have their default are left out. Times are seconds since 1970.
+A log is a sequence of events. In a file each is a line of JSON, with its number first (`rightarm.logs.lines`); in a
+store it is a row of a table. Fields that have their default are left out. Times are seconds since 1970.
 
-To add a kind of event, add its type here and to `AnyEvent`, and let `rightarm.live.state.State.apply` say what it changes.
+To add a kind of event, add its type here and to `AnyEvent`, and let `rightarm.live.state.State.apply` say what it
+changes.
 """
 
 from __future__ import annotations
@@ -188,9 +189,7 @@ class Observation(Event, frozen=True, tag="observation"):
     arm_features: list[list[float]] | None = None
 
 
-AnyEvent = (
-    Decision[Arm] | Reward | Cancellation | Expiry | Correction | LateReward | Observation | Changed | Created
-)
+AnyEvent = Decision[Arm] | Reward | Cancellation | Expiry | Correction | LateReward | Observation | Changed | Created
 KINDS: dict[str, type[Event]] = {
     str(kind.__struct_config__.tag): kind
     for kind in (Decision, Reward, Cancellation, Expiry, Correction, LateReward, Observation, Changed, Created)

@@ -2,9 +2,9 @@
 
 A line can be read by anything, and a process that is killed in the middle of a line loses that line alone.
 
-The file is the truth. An exception of a signal handler, such as Ctrl-C, may come between any two steps, also just after the
-system has written the lines and before Python knows. Then the writer looks at the file before it is used again: if all that
-was to be written is there, it has happened; otherwise what is there of it is cut off.
+The file is the truth. An exception of a signal handler, such as Ctrl-C, may come between any two steps, also just
+after the system has written the lines and before Python knows. Then the writer looks at the file before it is used
+again: if all that was to be written is there, it has happened; otherwise what is there of it is cut off.
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
-
-import msgspec
 
 from rightarm.errors import WrongValue
 from rightarm.files import Held, sync_folder, write_whole
@@ -371,9 +369,10 @@ class LogWriter:
 def _checked(event: Event) -> Event:
     """Return an event after a look at all of it: what JSON makes of it must be an event, too."""
     try:
-        return DECODER.decode(ENCODER.encode(event))
-    except (msgspec.ValidationError, TypeError, ValueError, OverflowError, RecursionError) as error:
+        checked: Event = DECODER.decode(ENCODER.encode(event))
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise WrongValue("event", f"must be right in all its fields: {error}, got {event!r:.300}") from None
+    return checked
 
 
 def _after(end: _End, lines: bytes, events: Sequence[Event]) -> _End:

@@ -22,7 +22,8 @@ class Stored(NamedTuple):
 
     def event(self) -> Event:
         """Return the event itself."""
-        return DECODER.decode(self.line)
+        event: Event = DECODER.decode(self.line)
+        return event
 
     def numbered(self) -> bytes:
         """Return the event as a line of a log, with its number first."""

@@ -41,9 +41,7 @@ class Rows:
                     self.answers[number] = n
                     self._answer(state, event, number, hour)
 
-    def _answer(
-        self, state: State, event: Reward | Cancellation | Expiry | Correction, number: int, hour: int
-    ) -> None:
+    def _answer(self, state: State, event: Reward | Cancellation | Expiry | Correction, number: int, hour: int) -> None:
         reward = None if isinstance(event, Cancellation) else event.reward
         waiting = state.ledger.pending.get(number)
         if waiting is not None:

@@ -23,8 +23,8 @@ bandits = Table(
     Column("last", BigInteger, nullable=False),
     Column("digest", LargeBinary, nullable=False),
 )
-"""A row for each bandit: what it was made of, the secret key by which it draws its decisions, its status, the number of its
-last event and the digest of that."""
+"""A row for each bandit: what it was made of, the secret key by which it draws its decisions, its status, the number of
+its last event and the digest of that."""
 
 events = Table(
     "events",

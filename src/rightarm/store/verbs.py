@@ -124,7 +124,7 @@ def _told(live: Live, plan: decide.Rewards, request: Tell) -> Told:
     try:
         outcome = _outcome(live, plan, number, request)
     except Answered as error:
-        raise Conflict(f"{error}: send it with \"correct\": true", "reward", error.code) from None
+        raise Conflict(f'{error}: send it with "correct": true', "reward", error.code) from None
     except Unknown:
         outcome = _long_ago(live, number, request.reward)
     return Told(outcome=outcome, decision=number)
