@@ -98,8 +98,6 @@ def test_large_gains_do_not_overflow() -> None:
 def test_arms_never_pulled_go_first_and_share_the_draw() -> None:
     assert ra.UCB(C=1.0).probabilities(3, [1, 0, 0], [0.5, 0.0, 0.0]).tolist() == [0.0, 0.5, 0.5]
     assert ra.UCB(C=1.0).probabilities(1, [0, 0], [0.0, 0.0]).tolist() == [0.5, 0.5]
-    assert ra.UCB(C=1.0).log_probability(1, 3, [1, 0, 0], [0.5, 0.0, 0.0]) == math.log(0.5)
-    assert ra.UCB(C=1.0).log_probability(0, 3, [1, 0, 0], [0.5, 0.0, 0.0]) == -math.inf
     assert ra.EXP3(gamma=0.5).probabilities(1, [0, 0], [0.0, 0.0]).tolist() == [0.5, 0.5]
 
 
@@ -155,22 +153,15 @@ def bounded(pulls, mean, z):  # type: ignore[no-untyped-def]
 def test_without_a_known_law_it_says_so() -> None:
     with pytest.raises(ValueError, match=r"bounded\(\): its probabilities are not known"):
         bounded().probabilities(ROUND, PULLS, MEANS)
-    with pytest.raises(ValueError, match="are not known"):
-        bounded().log_probability(0, ROUND, PULLS, MEANS)
 
 
 @pytest.mark.parametrize(("policy", "memory"), KNOWN.values(), ids=KNOWN)
-def test_logarithms_are_of_the_same_probabilities(policy: ra.Policy, memory: dict[str, list[float]]) -> None:
+def test_the_function_and_the_method_say_the_same(policy: ra.Policy, memory: dict[str, list[float]]) -> None:
     stated = ra.probabilities(policy, pulls=PULLS, means=MEANS, round=ROUND, memory=memory or None)
-    for arm, p in enumerate(stated):
-        assert math.exp(policy.log_probability(arm, ROUND, PULLS, MEANS, memory or None)) == pytest.approx(p, rel=1e-10)
+    assert stated.tolist() == policy.probabilities(ROUND, PULLS, MEANS, memory or None).tolist()
 
 
-def test_logarithms_of_first_pulls_and_wrong_arms() -> None:
-    policy = ra.BoltzmannGumbel(C=0.5)
-    assert [policy.log_probability(arm, 3, [1, 0], [0.5, 0.0]) for arm in (0, 1)] == [-math.inf, 0.0]
-    with pytest.raises(ValueError, match="arm must be a whole number from 0 to 1, got 2"):
-        policy.log_probability(2, 3, [1, 1], [0.5, 0.0])
+def test_a_policy_must_be_one() -> None:
     with pytest.raises(TypeError, match="policy must be a policy"):
         ra.probabilities("UCB", pulls=[1], means=[0.5], round=2)  # type: ignore[arg-type]
 

@@ -12,6 +12,7 @@ from typing import Any, NoReturn, Union
 import numpy as np
 from numpy.typing import NDArray
 
+from rightarm.errors import WrongValue
 from rightarm.formula import check_count
 from rightarm.types import F64, I64
 
@@ -22,6 +23,7 @@ NONE: Mapping[str, Any] = MappingProxyType({})
 MENTIONED = 20  # features that an error lists
 OR_MISSING = ", or None where it is missing"
 RESERVED = ("other", "missing")  # columns that every category may have besides its levels
+NOTHING, ALWAYS = -1, -2  # in place of the column that a value comes from: it is 0, or it is 1
 
 Level = str | int | bool
 NUMBERS, LEVELS = (float, int, bool), (str, int, bool)  # kinds of values that need no second look
@@ -58,6 +60,8 @@ def check_level(name: str, value: Any, may_be: str = "") -> Level:
 
 class Number:
     """A measured number: its column, and where it may be missing a second one that says so."""
+
+    form = "a number"
 
     def __init__(self, name: str, required: bool, first: int) -> None:
         self.name, self.required, self.first = name, required, first
@@ -99,6 +103,7 @@ class Category:
         self.other = first + len(levels)
         self.indicator = -1 if required else self.other + 1
         self.names = [f"{name}={level}" for level in [*levels, *RESERVED[: 1 if required else 2]]]
+        self.form = f"a category with the levels {', '.join(map(repr, levels))}"
 
     def write(self, x: F64, value: Any) -> None:
         """Put a 1 in the column of the value, which is not None."""
@@ -132,6 +137,7 @@ class Hashed:
     def __init__(self, name: str, buckets: int, required: bool, first: int) -> None:
         self.name, self.required, self.first, self.buckets = name, required, first, buckets
         self.names = [f"{name}#{i}" for i in range(buckets)]
+        self.form = f"hashed to {buckets} columns"
 
     def write(self, x: F64, value: Any) -> None:
         """Add a text, or a list of texts, to the columns."""
@@ -359,6 +365,55 @@ class Features:
                 raise ValueError(f"where must have features only, which are {self._listed()}, got {name!r}")
             chosen &= place.select(rows, wanted)
         return chosen
+
+    def sources(self, later: Features, what: str = "features") -> I64:
+        """Return where each column of ``later``, features with some added, finds its value in a context of these.
+
+        A feature that was added is missing there: its columns are 0, and the one that says so, if it has one, is 1. A
+        feature that was required and is so no more is there.
+
+        Parameters
+        ----------
+        later : Features
+            All of these features, in this order, and others among them.
+        what : str
+            The name of the parameter, for errors.
+
+        Returns
+        -------
+        array of int
+            For each column of ``later`` a column of these features, NOTHING where it is 0, or ALWAYS where it is 1.
+
+        Raises
+        ------
+        WrongValue
+            If anything else differs: what a context had that was encoded otherwise is not known any more.
+
+        Examples
+        --------
+        >>> before = Features(numbers=["hour"], required=["hour"])
+        >>> later = Features(numbers=["hour", "age"], required=["hour"])
+        >>> later.names
+        ['hour', 'age', 'age missing']
+        >>> before.sources(later).tolist()
+        [0, -1, -2]
+        """
+        found = np.full(later.size, NOTHING, dtype=np.int64)
+        for name, place in self._places.items():
+            new = later._places.get(name)
+            if new is None:
+                raise WrongValue(what, f"must keep all features, got none called {name!r}")
+            if new.form != place.form:
+                raise WrongValue(what, f"must keep {name} as it is, {place.form}, got {new.form}")
+            if new.required and not place.required:
+                raise WrongValue(what, f"must not require {name}, which contexts may lack until now")
+            found[new.first : new.first + len(place.names)] = range(place.first, place.first + len(place.names))
+        for name, place in later._places.items():
+            if name not in self._places and place.indicator >= 0:
+                found[place.indicator] = ALWAYS
+        if (np.diff(found[found >= 0]) < 0).any():
+            raise WrongValue(what, f"must keep the order {', '.join(self._places)}, got {', '.join(later._places)}")
+        return found
 
     def plain(self) -> dict[str, Any]:
         """The same as lists, texts and numbers, for JSON; `accept` takes it back."""
