@@ -63,7 +63,8 @@ def events_after(files: dict[str, bytes], folder: Path) -> list[str]:
     power.put(files, folder)
     with closing(sqlite3.connect(folder / "store.db")) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-        return [line for (line,) in connection.execute("SELECT line FROM events ORDER BY n")]
+        rows = connection.execute("SELECT n, line FROM events ORDER BY n")
+        return [f'{{"n":{n},{line[1:]}' for n, line in rows]
 
 
 class Seen:
