@@ -1,4 +1,7 @@
-"""Policies and their schedules: the formulas live, their symmetries, and the probabilities of their choices."""
+"""Policies and their schedules: temperatures, the probabilities of choices, what is refused.
+
+What every policy promises is in `test_every_policy.py`.
+"""
 
 from __future__ import annotations
 
@@ -17,62 +20,7 @@ from hypothesis import strategies as st
 import compiled
 import naive
 import rightarm as ra
-from cases import GAMMA, POLICIES, PolicyCase
-
-
-@st.composite
-def states(draw: st.DrawFn, min_arms: int = 1) -> tuple[int, list[int], list[float], list[float]]:
-    """A round, and pulls, means and noise of some arms; multiples of 1/1024, so that adding a whole number is exact."""
-    arms = draw(st.integers(min_arms, 8))
-
-    def row(least: int, largest: int) -> list[int]:
-        return draw(st.lists(st.integers(least, largest), min_size=arms, max_size=arms))
-
-    pulls = row(1, 10**6)
-    means, z = ([k / 1024 for k in row(*ends)] for ends in ((-2048, 2048), (-3072, 20480)))
-    return draw(st.integers(max(2, sum(pulls) + 1), 10**8)), pulls, means, z
-
-
-def exact_scores(case: PolicyCase, t: int, pulls: list[int], means: list[float], z: list[float]) -> list[float]:
-    return [case.score(t, n, mean, noise, means) for n, mean, noise in zip(pulls, means, z, strict=True)]
-
-
-every_policy = pytest.mark.parametrize("case", POLICIES.values(), ids=POLICIES)
-
-
-@every_policy
-@given(states())
-def test_live_scores_are_the_formula(case: PolicyCase, state: Any) -> None:
-    exact = exact_scores(case, *state)
-    np.testing.assert_allclose(case.policy.scores(*state), exact, rtol=case.error, atol=case.error)
-
-
-@every_policy
-@given(states())
-def test_compiled_scores_are_the_live_ones(case: PolicyCase, state: Any) -> None:
-    live = case.policy.scores(*state)
-    np.testing.assert_allclose(compiled.scores(case.policy, *state), live, rtol=1e-12, atol=1e-12)
-
-
-@every_policy
-@given(states(), st.randoms(use_true_random=False))
-def test_relabelled_arms_have_relabelled_scores(case: PolicyCase, state: Any, random: Any) -> None:
-    t, *rows = state
-    order = random.sample(range(len(rows[0])), len(rows[0]))
-    pulls, means, z = ([row[i] for i in order] for row in rows)
-    relabelled = case.policy.scores(t, pulls, means, z)
-    np.testing.assert_allclose(relabelled, case.policy.scores(t, *rows)[order], rtol=1e-14)
-
-
-@pytest.mark.parametrize("case", [case for case in POLICIES.values() if case.shifts], ids=lambda case: str(case.policy))
-@given(states(), st.integers(-1000, 1000), st.integers(0, 2**32))
-def test_a_shift_of_all_means_changes_no_choice(case: PolicyCase, state: Any, shift: int, seed: int) -> None:
-    t, pulls, means, _ = state
-    choices = [
-        case.policy.choose(t, pulls, [mean + by for mean in means], np.random.default_rng(seed)) for by in (0, shift)
-    ]
-    assert choices[0] == choices[1]
-
+from cases import GAMMA, POLICIES
 
 # What the simulator makes use of: scores that are location + scale·z.
 
@@ -238,15 +186,6 @@ def test_ties_are_fair(policy: ra.Policy, count: Count) -> None:
     counts = count(policy, 29, [7] * 4, means, 10_000)
     assert counts.sum() == counts[live].sum()
     check_frequencies(counts[live], [1 / len(live)] * len(live))
-
-
-@pytest.mark.parametrize("case", POLICIES.values(), ids=POLICIES)
-def test_an_arm_never_pulled_goes_first(case: PolicyCase) -> None:
-    """Without its formula being asked, which would divide by its pulls."""
-    random = np.random.default_rng(1)
-    assert {case.policy.choose(1, [0, 0, 0], [0.0, 0.0, 0.0], random) for _ in range(50)} == {0, 1, 2}
-    assert {case.policy.choose(6, [5, 0, 0], [9.0, math.nan, math.nan], random) for _ in range(50)} == {1, 2}
-    assert case.policy.choose(10, [5, 4, 0], [9.0, 5.0, -1.0], random) == 2
 
 
 def test_choices_come_from_the_generator_given() -> None:

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_engine import SEED, engine_pulls, no_start, policy_noise, policy_shares, problem_luck
 
 import naive
 import naive_forgetting
 import rightarm as ra
 from bandits import agrees
 from cases import PROBLEMS, gain_per_decision
+from engine_oracle import SEED, engine_pulls, no_start, policy_noise, policy_shares, problem_luck
 from rightarm.noise import Gaussian, Gumbel
 
 ROUNDS = 160
