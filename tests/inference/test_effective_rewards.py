@@ -111,7 +111,7 @@ def test_revenue_is_covered_at_every_look(name: str, policy: str) -> None:
         assert too_many(before.any, runs)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("policy", [*ADAPTIVE, "ε-greedy", "even"])
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_revenue_is_covered_in_many_runs(name: str, policy: str) -> None:

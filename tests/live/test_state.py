@@ -89,7 +89,7 @@ def test_a_reloaded_bandit_keeps_its_settings(name: str) -> None:
     goes_on_alike(bandit, 80, 300)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("name", KNOWN)
 def test_a_reloaded_bandit_makes_the_same_next_hundred_thousand_decisions(name: str) -> None:
     """Ten thousand for two policies, whose probabilities take ten times as long as those of the others."""
