@@ -184,8 +184,8 @@ def check_stream_tails(law: Law, draws_per_thread: int, threads: int = 2) -> Non
 
 @pytest.mark.parametrize("law", LAWS, ids=str)
 def test_tails_of_streams(law: Law) -> None:
-    """Enough draws for a standard error of half a percent at z = 10 (Gumbel) and z = 4 (Gaussian)."""
-    check_stream_tails(law, 5 * 10**8)
+    """Enough draws for a standard error of a percent at z = 10 (Gumbel) and z = 4 (Gaussian)."""
+    check_stream_tails(law, 125 * 10**6)
 
 
 @pytest.mark.full

@@ -123,7 +123,7 @@ def test_boltzmann_chooses_with_the_probabilities_it_states(name: str, count: Co
     schedule, temperature = SCHEDULES[name]
     means, pulls = [0.25, 0.75, 0.5], [1, 100, 10]
     weights = np.exp(np.array(means) / temperature(112, 0.5, 3))
-    check_frequencies(count(ra.Boltzmann(schedule), 112, pulls, means, 20_000), weights / weights.sum())
+    check_frequencies(count(ra.Boltzmann(schedule), 112, pulls, means, 10_000), weights / weights.sum())
 
 
 # By mpmath: means (0.6, 0.5), pulls (1, 100), C = 0.5.
@@ -137,14 +137,14 @@ TWO_ARMS = {
 @pytest.mark.parametrize(("location", "p"), TWO_ARMS.values(), ids=TWO_ARMS)
 def test_boltzmann_gumbel_chooses_with_its_exact_probability(location: float, p: float, count: Count) -> None:
     policy = ra.BoltzmannGumbel(C=0.5, location=location)
-    check_frequencies(count(policy, 102, [1, 100], [0.6, 0.5], 50_000), [p, 1 - p])
+    check_frequencies(count(policy, 102, [1, 100], [0.6, 0.5], 10_000), [p, 1 - p])
 
 
 @BOTH
 def test_boltzmann_gumbel_among_ten_arms(count: Count) -> None:
     """Means j/10 and pulls (j + 1)²; arms 0 and 9 by mpmath."""
     pulls, means = [(j + 1) ** 2 for j in range(10)], [j / 10 for j in range(10)]
-    counts = count(ra.BoltzmannGumbel(C=0.5, location=0.0), sum(pulls) + 1, pulls, means, 30_000)
+    counts = count(ra.BoltzmannGumbel(C=0.5, location=0.0), sum(pulls) + 1, pulls, means, 10_000)
     first, last = 0.13992804742296177, 0.65922110495323634
     check_frequencies([counts[0], counts[1:9].sum(), counts[9]], [first, 1 - first - last, last])
 
@@ -183,7 +183,7 @@ def test_ties_are_fair(policy: ra.Policy, count: Count) -> None:
     """Three of four arms have the same history; the fourth is out of the race."""
     means = [0.5, -1e3, 0.5, 0.5] if policy.inputs.isdisjoint({"best"}) else [0.5] * 4
     live = [i for i, mean in enumerate(means) if mean == 0.5]
-    counts = count(policy, 29, [7] * 4, means, 10_000)
+    counts = count(policy, 29, [7] * 4, means, 5_000)
     assert counts.sum() == counts[live].sum()
     check_frequencies(counts[live], [1 / len(live)] * len(live))
 

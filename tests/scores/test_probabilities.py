@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import rightarm as ra
+from few import few
 
 PULLS, MEANS, ROUND = [20, 5, 40, 10], [0.5, 0.6, 0.45, 0.6], 76
 DRAWS = [20_000, pytest.param(200_000, marks=pytest.mark.full)]
@@ -136,9 +137,10 @@ SEVERAL = ["bge", "gaussian", "beta", "exponential noise", "uniform noise"]
 SEVERAL += ["randucb", "lints", "linmed with ties", "squarecb with ties"]
 
 
+@pytest.mark.parametrize("blocks", few(1, [5, 50]))
 @pytest.mark.parametrize("name", SEVERAL)
-def test_ten_million_draws(name: str) -> None:
-    blocks, size = 50, 200_000
+def test_millions_of_draws(name: str, blocks: int) -> None:
+    size = 200_000
     stated = KNOWN[name][0].probabilities(10**9 + 1_032, FAR_PULLS, FAR_MEANS)
     random, counts = np.random.default_rng(12), np.zeros(FAR_PULLS.size)
     for _ in range(blocks):

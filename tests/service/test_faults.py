@@ -169,6 +169,7 @@ def clock_jumps(store: str, folder: Path, times: int) -> None:
     verify(store)
 
 
+@pytest.mark.full
 def test_a_clock_that_jumps_disturbs_nothing(sqlite_url: str, tmp_path: Path) -> None:
     clock_jumps(sqlite_url, tmp_path, 0)
 
