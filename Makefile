@@ -22,7 +22,7 @@ quick: $(VENV)/ready  ## a smaller Figure 1 in half a minute, into results/figur
 test: check  ## all checks, and the tests that prove each promise once, in a few minutes
 	$(BIN)/pytest
 
-test-pythons:  ## all checks and tests on every other Python from 3.11 on that is installed, pyenv's included
+test-pythons:  ## `make test` on every other Python from 3.11 on that is installed, pyenv's included
 	for version in $(filter-out $(VERSION),3.11 3.12 3.13 3.14); do \
 		found=; for python in python$$version "$${PYENV_ROOT:-$$HOME/.pyenv}"/versions/$$version.*/bin/python$$version; do \
 			if [ -z "$$found" ] && "$$python" -c pass 2> /dev/null; then found=$$python; fi; done; \
