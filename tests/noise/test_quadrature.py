@@ -11,6 +11,7 @@ import pytest
 from laws import THEIRS, Cauchy, Laplace, Logistic, StudentT, Triangular
 
 import rightarm as ra
+from few import few
 from naive import F64
 from rightarm.noise import Exponential, Gaussian, Gumbel, Law, Uniform, quadrature
 from rightarm.noise.law import draws
@@ -67,7 +68,7 @@ def naive(law: Law, location: F64, scale: F64, arm: int) -> float:
 
 
 @pytest.mark.parametrize("law", [Logistic(), Cauchy(), Laplace(), Triangular()], ids=str)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", few(1, range(3)))
 def test_against_many_digits(law: Law, seed: int) -> None:
     location, scale = problem(seed, decades=2.0 + 2 * (seed % 2))
     found = of_largest(law, location, scale)

@@ -155,6 +155,6 @@ def test_ready_says_what_an_ask_would_get(postgres: Postgres, postgres_url: str,
     restart(1, 3, postgres, postgres_url, tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_ready_says_what_an_ask_would_get_at_20_restarts(postgres: Postgres, postgres_url: str, tmp_path: Path) -> None:
     restart(10, 20, postgres, postgres_url, tmp_path)

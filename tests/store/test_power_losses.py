@@ -119,7 +119,7 @@ def test_nothing_that_was_acknowledged_is_lost_wherever_the_power_fails(tmp_path
     check(tmp_path, 400, 40)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_nothing_is_lost_at_2000_places(tmp_path: Path) -> None:
     check(tmp_path, 1500, 2000)
 
