@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+import typing
+from collections.abc import Hashable
 from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"  # of a bandit
 LARGEST_ID = 2**53 - 1  # which JSON keeps exactly everywhere
@@ -65,6 +69,17 @@ class Change(Message):
     estimator: Text | None = None
     status: Status | None = None
     """A bandit that is paused learns, but decides nothing; one that is archived does neither."""
+    reward_range: tuple[float, float] | UnsetType | None = UNSET
+    floor: float | UnsetType = UNSET
+    window_of_reward: float | UnsetType | None = UNSET
+    default: float | UnsetType | None = UNSET
+    learn: Literal["at once", "at close"] | UnsetType = UNSET
+    several: Literal["last", "sum"] | UnsetType = UNSET
+    late: Literal["correct", "keep"] | UnsetType = UNSET
+    control: Arm | UnsetType | None = UNSET
+    """These settings are those of a definition; null takes one away, and what is left out stays."""
+    holdout: float | UnsetType = UNSET
+    guardrail: float | UnsetType | None = UNSET
 
 
 class Bandit(Answer):
@@ -171,9 +186,12 @@ class Problem(Answer):
     """What went wrong (RFC 9457)."""
 
     type: str
+    """``urn:rightarm:problem:`` and the code."""
     title: str
     status: int
     detail: str
+    code: str = "unknown"
+    """A short name of what is wrong, for programs."""
     field: str | None = None
     """The part of the request that is wrong, if it is one."""
 
@@ -250,57 +268,11 @@ class Pair(Message):
     """A segment, as JSON: ``{"device": "phone", "hour": [9, 17]}``; for bandits that decide by contexts."""
 
 
-class Difference(Answer):
-    """By how much the mean of an arm is above that of another: an interval that holds at any time."""
-
-    arm: Arm
-    other: Arm
-    estimate: float | None
-    """None while an arm has no reward."""
-    low: float | None
-    """None where nothing can be said."""
-    high: float | None
-    confidence: float
-    kind: str
-    better: bool | None
-    text: str
-    """All of it in words."""
-    warning: str = ""
-    """That of the summary."""
-    lacking: str | None = None
-    """What has to come before anything can be told; None if nothing."""
-
-    def __str__(self) -> str:
-        return self.text
-
-
 class Stopping(Message):
     """How sure one wants to be of the best arm, and what choosing another one may cost."""
 
     confidence: Annotated[float, Meta(gt=0, lt=1)] = 0.95
     tolerance: Annotated[float, Meta(ge=0)] = 0.0
-
-
-class Best(Answer):
-    """Which arms can still be the best, and what choosing one for good can cost."""
-
-    leader: Arm | None
-    """None while the rewards do not say that any arm is a safe choice."""
-    candidates: list[Arm]
-    cost: float | None
-    """A bound, per decision; None where there is none yet."""
-    stop: bool
-    tolerance: float
-    confidence: float
-    kind: str
-    text: str
-    warning: str = ""
-    """That of the summary; ``stop`` is never true with it."""
-    lacking: str | None = None
-    """What has to come before arms can be compared; None if nothing."""
-
-    def __str__(self) -> str:
-        return self.text
 
 
 class Hours(Message):
@@ -327,20 +299,6 @@ class History(Answer):
     hours: list[Hour]
 
 
-class SampleRatio(Answer):
-    """Whether arms came as often as their propensities say."""
-
-    rows: int
-    e_value: float
-    p_value: float
-    confidence: float
-    alarm: bool
-    row: int | None
-    """The decision at which the alarm came, counted from 1."""
-    arms: list[Arm]
-    findings: list[str]
-
-
 class After(Message):
     """Which events are wanted: those with greater numbers, and at most so many."""
 
@@ -356,3 +314,55 @@ class Health(Answer):
     """Requests that wait to be written."""
     error: str | None = None
     """What the last commit failed of, if it did."""
+
+
+class Format(Message):
+    """In which format all events are wanted."""
+
+    format: Literal["jsonl", "parquet", "obp", "vw"] = "jsonl"
+
+
+# Results of the library, such as a `rightarm.inference.Difference`, are answers as they are.
+
+SENT: dict[Any, Any] = {
+    float: float | None,
+    Hashable: Arm,
+    Hashable | None: Arm | None,
+    tuple[Hashable, ...]: list[Arm],
+    tuple[Any, ...]: list[Arm],
+    tuple[str, ...]: list[str],
+}
+"""What a field of a result becomes in JSON, which has no NaN and no infinities: they are null."""
+
+
+@functools.cache
+def sent_as(kind: Any) -> type[msgspec.Struct]:
+    """Return the message that a result of this type is sent as: its fields, its properties, and its text."""
+    hints = {field.name: typing.get_type_hints(kind)[field.name] for field in dataclasses.fields(kind)}
+    for name, value in vars(kind).items():
+        if isinstance(value, property):
+            hints[name] = typing.get_type_hints(value.fget)["return"]
+    fields = [(name, SENT.get(hint, hint)) for name, hint in (hints | {"text": str}).items()]
+    words = {"__doc__": kind.__doc__, "__module__": __name__}
+    return msgspec.defstruct(kind.__name__, fields, bases=(Answer,), namespace=words, kw_only=True)
+
+
+def sendable(answer: Any) -> Any:
+    """Return an answer as the message that it is sent as."""
+    if not dataclasses.is_dataclass(answer):
+        return answer
+    own: Any = type(answer)
+    kind = sent_as(own)
+    values = {name: getattr(answer, name) for name in kind.__struct_fields__ if name != "text"}
+    return kind(**values, text=str(answer))
+
+
+def result(content: bytes, kind: Any) -> Any:
+    """Return the result of the library that was sent; null is what a field is unless given."""
+    plain = msgspec.json.decode(content, type=dict[str, Any])
+    values = {}
+    for field in dataclasses.fields(kind):
+        value = plain.get(field.name)
+        if value is not None or field.default is dataclasses.MISSING:
+            values[field.name] = value
+    return msgspec.convert(values, kind, dec_hook=lambda kind, value: value)

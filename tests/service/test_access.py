@@ -49,7 +49,7 @@ def test_tokens_are_needed_once_there_is_one_and_are_good_for_their_scopes(sqlit
             assert tuple(one.status_code for one in found) == expected, (method, path)
         assert app.get("/bandits", headers=bearer(shop)).json() == {"bandits": []}
         assert app.get("/bandits", headers=bearer(reader)).json() == {"bandits": ["blog", "shop-home"]}
-        app.service.journal.close()
+        app.service.log.close()
         for text in (shop, reader, admin):
             assert text not in app.log.getvalue()
             assert text.split("_")[1] in app.log.getvalue()

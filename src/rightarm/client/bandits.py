@@ -14,7 +14,9 @@ from rightarm.client.requests import by_name, get, number_of, send, several, tex
 from rightarm.client.steps import Steps, read
 from rightarm.contexts.features import rows_of
 from rightarm.estimators import Estimator
+from rightarm.evaluation import SampleRatio
 from rightarm.extras import polars_for
+from rightarm.inference import Best, Difference
 from rightarm.live.arms import check_reward
 from rightarm.live.bandit import TAKEN
 from rightarm.live.ledger import Decision, Unit
@@ -22,18 +24,15 @@ from rightarm.messages import (
     Arm,
     Ask,
     Bandit,
-    Best,
     Cancel,
     Cancelled,
     Change,
     Choice,
     Choices,
-    Difference,
     History,
     Hour,
     Probabilities,
     Question,
-    SampleRatio,
     Summary,
     Tell,
     Tells,

@@ -11,11 +11,13 @@ import email.utils
 import random
 import time
 from collections.abc import Generator
+from dataclasses import is_dataclass
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
 from rightarm.client.errors import Unreachable, error_for
+from rightarm.messages import result
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0  # seconds between tries, where the service does not say
 LONGEST_WAIT = 60.0  # seconds; a service that wants more is as good as not there
@@ -99,8 +101,8 @@ def _seconds(retry_after: str | None) -> float:
 
 
 def read(content: bytes, kind: Any) -> Any:
-    """An answer as a message of that kind."""
+    """Return an answer as a message of that kind, or as a result of the library such as a `Difference`."""
     try:
-        return msgspec.json.decode(content, type=kind)
+        return result(content, kind) if is_dataclass(kind) else msgspec.json.decode(content, type=kind)
     except msgspec.DecodeError as error:
         raise Unreachable(f"the answer is none of a decision service: {error}, got {content[:80]!r}") from None
