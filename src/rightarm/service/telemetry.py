@@ -6,7 +6,7 @@ import logging
 import queue
 import threading
 import time
-from logging.handlers import QueueHandler, QueueListener
+from logging.handlers import QueueListener
 from typing import Any, TextIO
 
 import msgspec
@@ -15,6 +15,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disa
 SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 DELAYS = (0.1, 1.0, 10.0, 60.0, 600.0, 3_600.0, 21_600.0, 86_400.0, 259_200.0, 604_800.0)
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024)
+PAUSE = 0.05  # seconds between writes
 METRICS_MEDIA = "text/plain; version=0.0.4"
 MOST_LINES = 100_000  # that wait to be written; where nobody reads them, later ones are dropped
 E_VALUE = "Evidence that arms do not come as their propensities say; 1 at the beginning, above 100 is an alarm."
@@ -78,42 +79,54 @@ class Line(msgspec.Struct, omit_defaults=True):
     bandit: str = ""
 
 
-class _ToQueue(QueueHandler):
-    """Puts records into a queue of this process as they are; nobody ever waits."""
-
-    def prepare(self, record: logging.LogRecord) -> logging.LogRecord:
-        return record
-
-    def enqueue(self, record: logging.LogRecord) -> None:
-        if self.queue.qsize() < MOST_LINES:  # type: ignore[attr-defined]
-            self.queue.put_nowait(record)
-
-
 class _ToFile(logging.StreamHandler[TextIO]):
     """Writes lines of JSON; what cannot be written, because the disk is full or nobody reads, is lost."""
 
     encoder = msgspec.json.Encoder()
 
     def format(self, record: logging.LogRecord) -> str:
-        return self.encoder.encode(record.msg).decode()
+        lines: Any = record.msg
+        return "\n".join(self.encoder.encode(line).decode() for line in lines)
 
     def handleError(self, record: logging.LogRecord) -> None:
-        """Go on with the next line."""
+        """Go on with the next lines."""
+
+
+class _Together(QueueListener):
+    """Writes what came in a while together: waking for each line would take as long as to answer a request."""
+
+    queue: queue.SimpleQueue[Any]
+
+    def dequeue(self, block: bool) -> Any:
+        if self.queue.empty():
+            time.sleep(PAUSE)
+        return super().dequeue(block)
+
+    def prepare(self, record: Any) -> logging.LogRecord:
+        """Return a record of a line and those that wait behind it."""
+        lines = [record]
+        while not self.queue.empty():
+            line = self.queue.get_nowait()
+            if line is None:  # the end
+                self.enqueue_sentinel()
+                break
+            lines.append(line)
+        return logging.makeLogRecord({"msg": lines})
 
 
 class Log:
-    """Lines of JSON to a file, written by a thread of its own."""
+    """Lines of JSON to a file, written by a thread of its own; whoever adds one never waits for it."""
 
     def __init__(self, file: TextIO) -> None:
-        lines: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._handler = _ToQueue(lines)
-        self._listener = QueueListener(lines, _ToFile(file))
+        self._lines: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._listener = _Together(self._lines, _ToFile(file))
         self._listener.start()
         self._closed = False
 
     def add(self, line: Line | dict[str, Any]) -> None:
         """Write a line soon."""
-        self._handler.handle(logging.makeLogRecord({"msg": line}))
+        if self._lines.qsize() < MOST_LINES:
+            self._lines.put_nowait(line)
 
     def say(self, event: str, **more: Any) -> None:
         """Write that something happened."""
