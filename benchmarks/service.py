@@ -107,7 +107,11 @@ def against_constant(url: str) -> None:
         constant, routed, durable, alone = map(best, found.values())
         rows = [
             ["a constant, asked for as a decision is", *_shown(constant), "1"],
-            ["a constant, without a body and a token (/health)", *_shown(routed), f"{routed['rate'] / constant['rate']:.2f}"],
+            [
+                "a constant, without a body and a token (/health)",
+                *_shown(routed),
+                f"{routed['rate'] / constant['rate']:.2f}",
+            ],
             ["durable", *_shown(durable), f"{durable['rate'] / constant['rate']:.2f}"],
             ["durable, a commit for each request", *_shown(alone), f"{alone['rate'] / constant['rate']:.2f}"],
         ]

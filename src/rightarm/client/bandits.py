@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from rightarm.client.methods import Awaits, Waits, reading, verb
-from rightarm.client.requests import by_name, get, number_of, send, several, text_of
+from rightarm.client.requests import by_name, call, get, number_of, seconds, send, several, text_of
 from rightarm.client.steps import Steps, read
 from rightarm.contexts.features import rows_of
 from rightarm.estimators import Estimator
@@ -275,11 +275,29 @@ class BanditVerbs:
         content = yield get(self._path("events"), after=after, limit=limit)
         return [read(line, dict[str, Any]) for line in content.splitlines()]
 
+    @verb
+    def call(self, operation: str, /, **fields: Any) -> Steps[Any]:
+        """Do any operation of the service with this bandit, by its name in ``/openapi.json``: ``call("best")``.
+
+        The answer is what JSON makes of it. So a new operation of a service needs no new client.
+        """
+        return (yield from call(self._carrier.operations, operation, {"name": self.name, **fields}))
+
     # Changes.
 
     def _change(self, message: Change) -> Steps[Bandit]:
         found: Bandit = read((yield send("PATCH", self._path(), message)), Bandit)
         return found
+
+    @verb
+    def change(self, **settings: Any) -> Steps[Bandit]:
+        """Change settings of the bandit, such as ``floor=0.05``; None takes one away, and what is left out stays."""
+        unknown = settings.keys() - set(Change.__struct_fields__)
+        if unknown:
+            raise TypeError(f"change takes the settings of a bandit, got {', '.join(sorted(unknown))}")
+        if "window_of_reward" in settings:
+            settings["window_of_reward"] = seconds(settings["window_of_reward"])
+        return (yield from self._change(Change(**settings)))
 
     @verb
     def add_arm(self, arm: Arm, *, prior: Any = None) -> Steps[None]:

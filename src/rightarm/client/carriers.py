@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rightarm.client.steps import Lost, Reply, Request, Steps, T, patiently
+from rightarm.client.steps import Known, Lost, Reply, Request, Steps, T, patiently
 from rightarm.extras import needed_for
 from rightarm.formula import check_count, check_number
 
@@ -56,6 +56,7 @@ class Blocking:
 
     def __init__(self, options: Options) -> None:
         self.httpx, self.options, self.chance = _httpx(), options.checked(), random.Random()
+        self.operations: dict[str, Known] = {}  # by name, once the service was asked for them
         self.client: httpx.Client = self.options.client(self.httpx.Client)
         weakref.finalize(self, self.client.close)  # of a service that was dropped
 
@@ -85,6 +86,7 @@ class Awaited:
 
     def __init__(self, options: Options) -> None:
         self.httpx, self.options, self.chance = _httpx(), options.checked(), random.Random()
+        self.operations: dict[str, Known] = {}  # by name, once the service was asked for them
         self.client: httpx.AsyncClient = self.options.client(self.httpx.AsyncClient)
 
     async def run(self, steps: Steps[T]) -> T:

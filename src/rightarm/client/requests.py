@@ -6,17 +6,18 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 
-from rightarm.client.steps import Request
+from rightarm.client.steps import Known, Request, Steps
 from rightarm.estimators import Estimator
 from rightarm.live.ledger import Decision, whole_id
 from rightarm.messages import Message
 from rightarm.scores.policy import Policy
 
 
-def send(method: str, path: str, message: Message) -> Request:
+def send(method: str, path: str, message: Message | dict[str, Any]) -> Request:
     """A request with a message."""
     plain = msgspec.to_builtins(message, enc_hook=_plain, str_keys=True)
     return Request(method, path, json.dumps(plain, allow_nan=False).encode())  # msgspec would write NaN as null
@@ -25,6 +26,41 @@ def send(method: str, path: str, message: Message) -> Request:
 def get(path: str, **query: Any) -> Request:
     """A request for something to read."""
     return Request("GET", path, query=tuple((name, str(value)) for name, value in query.items() if value is not None))
+
+
+def operations_of(document: bytes) -> dict[str, Known]:
+    """Read the OpenAPI document of a service: its operations, by their names."""
+    found = {}
+    for path, verbs in msgspec.json.decode(document)["paths"].items():
+        for verb, entry in verbs.items():
+            query = frozenset(each["name"] for each in entry["parameters"] if each["in"] == "query")
+            found[entry["operationId"]] = Known(verb.upper(), path, query)
+    return found
+
+
+def call(known: dict[str, Known], operation: str, fields: dict[str, Any]) -> Steps[Any]:
+    """Do any operation of a service by its name; which there are it says itself."""
+    if not known:
+        known.update(operations_of((yield get("/openapi.json"))))
+    if operation not in known:
+        raise ValueError(f"operation must be one of {', '.join(sorted(known))}, got {operation!r:.200}")
+    verb, template, query = known[operation]
+    in_path = {name for name in fields if f"{{{name}}}" in template}
+    path = template.format(**{name: quote(str(fields[name]), safe="") for name in in_path})
+    rest = {name: value for name, value in fields.items() if name not in in_path}
+    if verb == "GET":
+        unknown = rest.keys() - query
+        if unknown:
+            raise TypeError(
+                f"{operation} takes {', '.join(sorted(query)) or 'nothing'}, got {', '.join(sorted(unknown))}"
+            )
+        content = yield get(path, **rest)
+    else:
+        content = yield send(verb, path, rest)
+    try:
+        return msgspec.json.decode(content)
+    except msgspec.DecodeError:  # lines, or a file
+        return content
 
 
 def _plain(value: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 from rightarm.client.bandits import AsyncBandit, BanditVerbs, RemoteBandit
 from rightarm.client.carriers import Awaited, Blocking, Options
 from rightarm.client.methods import Awaits, Waits, reading, verb
-from rightarm.client.requests import by_name, get, seconds, send, several, text_of
+from rightarm.client.requests import by_name, call, get, seconds, send, several, text_of
 from rightarm.client.steps import Steps, read
 from rightarm.messages import NAME, Arm, Definition, Names
 from rightarm.messages import Bandit as Described
@@ -37,6 +37,11 @@ class ServiceVerbs(Generic[B]):
         """The names of the bandits."""
         found: list[str] = read((yield get("/bandits")), Names).bandits
         return found
+
+    @verb
+    def call(self, operation: str, /, **fields: Any) -> Steps[Any]:
+        """Do any operation of the service by its name in ``/openapi.json``; the answer is what JSON makes of it."""
+        return (yield from call(self._carrier.operations, operation, fields))
 
     @verb
     def create(

@@ -36,6 +36,15 @@ class Request(NamedTuple):
     query: tuple[tuple[str, str], ...] = ()
 
 
+class Known(NamedTuple):
+    """What the service says of one of its operations."""
+
+    verb: str
+    path: str
+    query: frozenset[str]
+    """The fields that go into the address; others are the body, or parts of the path."""
+
+
 class Reply(NamedTuple):
     """An answer."""
 
