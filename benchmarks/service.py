@@ -108,7 +108,7 @@ def against_constant(url: str) -> None:
         rows = [
             ["a constant, asked for as a decision is", *_shown(constant), "1"],
             [
-                "a constant, without a body and a token (/health)",
+                "a constant, without a body (/health)",
                 *_shown(routed),
                 f"{routed['rate'] / constant['rate']:.2f}",
             ],

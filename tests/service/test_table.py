@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from serving import Served, served
+from serving import served
 
 import rightarm as ra
 from rightarm.messages import Answer, Message
@@ -148,7 +148,6 @@ def test_results_are_the_same_here_and_there(sqlite_url: str) -> None:
                     assert (repr(found), str(found)) == (repr(known), str(known))
             home.tell(mine, place % 2)
             model.tell(theirs, place % 2)
-        found = home.sample_ratio()
-        assert isinstance(found, type(ra.sample_ratio({"arm": ["a"], "propensity": [1.0]})))
-        assert (found.rows, found.alarm, found.findings) == (60, False, ())
-        assert isinstance(app, Served)
+        ratio = home.sample_ratio()
+        assert type(ratio) is type(ra.sample_ratio({"arm": ["a"], "propensity": [1.0]}))
+        assert (ratio.rows, ratio.alarm, ratio.findings) == (60, False, ())

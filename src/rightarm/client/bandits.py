@@ -290,7 +290,7 @@ class BanditVerbs:
         return found
 
     @verb
-    def change(self, **settings: Any) -> Steps[Bandit]:
+    def change(self, /, **settings: Any) -> Steps[Bandit]:
         """Change settings of the bandit, such as ``floor=0.05``; None takes one away, and what is left out stays."""
         unknown = settings.keys() - set(Change.__struct_fields__)
         if unknown:

@@ -51,9 +51,8 @@ def call(known: dict[str, Known], operation: str, fields: dict[str, Any]) -> Ste
     if verb == "GET":
         unknown = rest.keys() - query
         if unknown:
-            raise TypeError(
-                f"{operation} takes {', '.join(sorted(query)) or 'nothing'}, got {', '.join(sorted(unknown))}"
-            )
+            takes = ", ".join(sorted(query)) or "nothing"
+            raise TypeError(f"{operation} takes {takes}, got {', '.join(sorted(unknown))}")
         content = yield get(path, **rest)
     else:
         content = yield send(verb, path, rest)
