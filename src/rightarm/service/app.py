@@ -16,10 +16,10 @@ import msgspec
 
 from rightarm import messages
 from rightarm.service import problems
-from rightarm.service.access import LOCAL, Caller, check_allowed
+from rightarm.service.access import LOCAL, check_allowed
 from rightarm.service.background import background
-from rightarm.service.operations import TABLE, Operation, Reply, Request
-from rightarm.service.problems import Refusal
+from rightarm.service.operations import TABLE, Operation, Request
+from rightarm.service.problems import Refusal, Reply
 from rightarm.service.service import Service
 from rightarm.service.telemetry import Line
 
@@ -79,22 +79,23 @@ class Exchange:
             raise Refusal(413, f"the body must have at most {LARGEST:,} bytes")
         return body
 
-    async def answer(self, body: bytes, status: int, media: str, headers: Iterable[tuple[str, str]]) -> None:
-        """Send a whole answer."""
-        self.status = status
-        head = [(b"content-length", b"%d" % len(body)), (b"content-type", media.encode())]
-        head += [(name.encode(), value.encode()) for name, value in headers]
-        await self._send({"type": "http.response.start", "status": status, "headers": head})
-        await self._send({"type": "http.response.body", "body": body, "more_body": False})
-
-    async def stream(self, parts: AsyncIterator[bytes], reply: Reply) -> None:
-        """Send an answer part by part, as long as the client takes it steadily."""
+    async def answer(self, reply: Reply) -> None:
+        """Send an answer."""
         self.status = reply.status
         head = [(b"content-type", reply.media.encode())]
         head += [(name.encode(), value.encode()) for name, value in reply.headers.items()]
+        if isinstance(reply.body, bytes):
+            head.append((b"content-length", b"%d" % len(reply.body)))
+            await self._send({"type": "http.response.start", "status": reply.status, "headers": head})
+            await self._send({"type": "http.response.body", "body": reply.body, "more_body": False})
+        else:
+            await self._send({"type": "http.response.start", "status": reply.status, "headers": head})
+            await self._stream(reply.body)
+
+    async def _stream(self, parts: AsyncIterator[bytes]) -> None:
+        """Send an answer part by part, as long as the client takes it steadily."""
         gone = asyncio.ensure_future(self._gone())
         try:
-            await self._send({"type": "http.response.start", "status": reply.status, "headers": head})
             async with contextlib.aclosing(parts) as source:  # type: ignore[type-var]
                 async for part in source:
                     if gone.done():
@@ -113,18 +114,23 @@ class Exchange:
 
     async def refuse(self, error: Exception) -> None:
         """Answer with the problem that an error is, if no answer has begun; the rest of a bad body is not awaited."""
-        found = problems.wire(error)
+        reply = problems.reply_to(error)
+        if reply.status in (408, 413):
+            reply = reply._replace(headers={**reply.headers, "connection": "close"})
         if not self.status:
-            more = {"connection": "close"} if found.status in (408, 413) else {}
-            await self.answer(found.body, found.status, problems.MEDIA, (found.headers | more).items())
+            await self.answer(reply)
 
 
 class Route(NamedTuple):
-    """What can be done at a path: what reads the body or the address, and the operation, by the verb."""
+    """What can be done at a path."""
 
     names: tuple[str, ...]
     """What its open parts are called."""
-    operations: dict[str, tuple[Operation, Callable[[bytes], Any] | None]]
+    operations: dict[str, Operation]
+    """By the verb."""
+
+
+NOWHERE = Route((), {})
 
 
 class App:
@@ -139,6 +145,7 @@ class App:
         self.service = service
         self._started = started
         self._routes: dict[Any, Any] = {}
+        self._readers: dict[Operation, Callable[[bytes], Any]] = {}
         for operation in operations:
             self._add(operation)
 
@@ -150,11 +157,12 @@ class App:
         for part in parts:
             node = node.setdefault(None if part.startswith("{") else part, {})
         route: Route = node.setdefault(Route, Route(names, {}))
-        read = None if operation.body is None else reader_of(operation.body)
-        route.operations[operation.verb] = operation, read
+        route.operations[operation.verb] = operation
+        if operation.body is not None:
+            self._readers[operation] = reader_of(operation.body)
 
-    def find(self, path: str) -> tuple[Route, dict[str, str]] | None:
-        """Return the route of a path and the parts that have names."""
+    def find(self, path: str) -> tuple[Route, dict[str, str]]:
+        """Return the route of a path and its parts that have names."""
         node = self._routes
         values = []
         for part in path.split("/")[1:]:
@@ -163,10 +171,10 @@ class App:
                 following = node.get(None)
                 values.append(part)
             if following is None:
-                return None
+                return NOWHERE, {}
             node = following
-        route: Route | None = node.get(Route)
-        return None if route is None else (route, dict(zip(route.names, values, strict=True)))
+        route = node.get(Route, NOWHERE)
+        return route, dict(zip(route.names, values, strict=False))
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -197,37 +205,35 @@ class App:
         """Answer a request: who asks, what for, whether that is allowed, and then the operation itself."""
         scope = exchange.scope
         access = self.service.access
-        found = self.find(scope["path"])
-        operation, read = (None, None) if found is None else found[0].operations.get(scope["method"], (None, None))
+        route, values = self.find(scope["path"])
+        operation = route.operations.get(scope["method"])
         exchange.operation = operation
-        exchange.values = {} if found is None else found[1]
+        exchange.values = values
         access.check_host(scope["headers"])
         caller = LOCAL
         if operation is None or operation.scope is not None:
             caller = await access.caller(scope["headers"])
             exchange.caller = caller.id
-        if found is None:
+        if route is NOWHERE:
             raise Refusal(404, f"there is nothing at {scope['path']!r:.200}", code="unknown_path")
         if operation is None:
-            verbs = ", ".join(sorted(found[0].operations))
+            verbs = ", ".join(sorted(route.operations))
             raise Refusal(405, f"the method must be {verbs}, got {scope['method']:.20}", None, {"allow": verbs})
-        answer = await self._done(exchange, operation, read, caller)
-        if not isinstance(answer, Reply):
-            await exchange.answer(ENCODER.encode(messages.sendable(answer)), 200, operation.media, ())
-        elif isinstance(answer.body, bytes):
-            await exchange.answer(answer.body, answer.status, answer.media, answer.headers.items())
-        else:
-            await exchange.stream(answer.body, answer)
-
-    async def _done(self, exchange: Exchange, operation: Operation, read: Any, caller: Caller) -> Any:
-        """Return what the operation gives for what the request has."""
-        request = Request(self.service, caller, **exchange.values)
-        if operation.bandits == "named":
+        request = Request(self.service, caller, **values)
+        if request.name:
             check_name(request.name)
-        if operation.scope is not None and operation.bandits != "some":
+        if operation.scope is not None and not operation.selects:
             check_allowed(caller, operation.scope, request.name or "*")
-        if read is not None:
-            return await operation.function(request, read(await exchange.body() or b"{}"))
+        answer = await self._done(exchange, operation, request)
+        if not isinstance(answer, Reply):
+            answer = Reply(ENCODER.encode(messages.sendable(answer)))
+        await exchange.answer(answer)
+
+    async def _done(self, exchange: Exchange, operation: Operation, request: Request) -> Any:
+        """Return what the operation gives for what came with the request."""
+        if operation.body is not None:
+            body = await exchange.body() or b"{}"
+            return await operation.function(request, self._readers[operation](body))
         if operation.query is not None:
             return await operation.function(request, query_of(exchange.scope["query_string"], operation.query))
         return await operation.function(request)

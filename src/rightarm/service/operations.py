@@ -10,49 +10,21 @@ from __future__ import annotations
 
 import functools
 import tempfile
-import types
 import typing
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import msgspec
 
+from rightarm import messages
 from rightarm.evaluation import SampleRatio
 from rightarm.inference import Best, Difference
 from rightarm.logs.lines import as_line
-from rightarm.messages import (
-    LARGEST_ID,
-    After,
-    Ask,
-    Bandit,
-    Cancel,
-    Cancelled,
-    Change,
-    Choice,
-    Choices,
-    Definition,
-    Format,
-    Health,
-    History,
-    Hour,
-    Hours,
-    Names,
-    Pair,
-    Probabilities,
-    Question,
-    Ratio,
-    Stopping,
-    Summary,
-    Tell,
-    Tells,
-    Told,
-    ToldAll,
-)
 from rightarm.service import openapi, reading
 from rightarm.service.access import Caller
-from rightarm.service.problems import Refusal
+from rightarm.service.problems import Refusal, Reply
 from rightarm.service.ratio import ratio_of
 from rightarm.service.service import Service
 from rightarm.service.telemetry import METRICS_MEDIA
@@ -82,70 +54,42 @@ class Request(NamedTuple):
         return self.caller.id if token is None else f"{self.caller.id} {token.label}"
 
 
-class Reply(NamedTuple):
-    """An answer that is more than a message: of another status or media type, or in parts."""
-
-    body: bytes | AsyncIterator[bytes]
-    status: int = 200
-    media: str = JSON
-    headers: Mapping[str, str] = types.MappingProxyType({})
+Function = Callable[..., Awaitable[Any]]
 
 
 @dataclass(frozen=True, eq=False)
 class Operation:
     """An entry of the table."""
 
-    function: Callable[..., Awaitable[Any]]
+    function: Function
     verb: str
     path: str
     scope: Scope | None
-    """The scope that a token needs; None if nobody needs a token."""
-    bandits: Literal["named", "all", "some"]
-    """For which bandits: the one in the path, all of them, or those that the function itself looks for."""
-    body: Any
-    query: type[msgspec.Struct] | None
-    answer: Any
+    """The scope that a token needs for the bandit of the path, or for all of them; None if nobody needs a token."""
+    body: Any = None
+    query: Any = None
+    answer: Any = None
     """The type of the answer; None if it is not JSON."""
-    media: str
-    creates: bool
+    media: str = JSON
+    selects: bool = False
+    """Whether the function itself leaves out bandits that the token is not good for."""
+    creates: bool = False
     """Whether something new is answered by 201."""
-    conflicts: bool
+    conflicts: bool = False
     """Whether 409 is possible."""
 
 
 TABLE: list[Operation] = []
 
 
-def operation(
-    verb: str,
-    path: str,
-    scope: Scope | None,
-    *,
-    bandits: Literal["all", "some"] = "all",
-    answer: Any = None,
-    media: str = JSON,
-    creates: bool = False,
-    conflicts: bool = False,
-) -> Callable[[Callable[..., Awaitable[Any]]], Callable[..., Awaitable[Any]]]:
-    """Put a function into the table; ``answer`` is the type of the answer where the function returns a `Reply`."""
+def operation(verb: str, path: str, scope: Scope | None, **more: Any) -> Callable[[Function], Function]:
+    """Put a function into the table; ``more`` are fields of `Operation`, ``answer`` if the function gives a `Reply`."""
 
-    def declare(function: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    def declare(function: Function) -> Function:
         hints = typing.get_type_hints(function)
-        returned = hints["return"]
-        entry = Operation(
-            function=function,
-            verb=verb,
-            path=path,
-            scope=scope,
-            bandits="named" if "{name}" in path else bandits,
-            body=hints.get("body"),
-            query=hints.get("query"),
-            answer=answer if returned is Reply else returned,
-            media=media,
-            creates=creates,
-            conflicts=conflicts,
-        )
-        TABLE.append(entry)
+        returned = None if hints["return"] is Reply else hints["return"]
+        signature: dict[str, Any] = {"body": hints.get("body"), "query": hints.get("query"), "answer": returned}
+        TABLE.append(Operation(function, verb, path, scope, **signature | more))
         return function
 
     return declare
@@ -155,37 +99,37 @@ def operation(
 
 
 @operation("POST", "/bandits/{name}/ask", "ask", conflicts=True)
-async def ask(request: Request, body: Ask) -> Choice | Choices:
+async def ask(request: Request, body: messages.Ask) -> messages.Choice | messages.Choices:
     """Decide: one arm, or ``size`` of them, or one for each of several contexts; written before it is answered."""
-    made: list[Choice] = await request.service.commit(request.name, lambda live: verbs.ask(live, body))
+    made: list[messages.Choice] = await request.service.commit(request.name, lambda live: verbs.ask(live, body))
     request.service.metrics.decisions.labels(request.name).inc(len(made))
     if body.size is None and body.contexts is None:
         return made[0]
-    return Choices(decisions=made)
+    return messages.Choices(decisions=made)
 
 
 @operation("POST", "/bandits/{name}/tell", "tell", conflicts=True)
-async def tell(request: Request, body: Tell | Tells) -> Told | ToldAll:
+async def tell(request: Request, body: messages.Tell | messages.Tells) -> messages.Told | messages.ToldAll:
     """Learn the reward of a decision, or several rewards, all or none; each counts once however often it is sent."""
-    rewards = body.rewards if isinstance(body, Tells) else [body]
+    rewards = body.rewards if isinstance(body, messages.Tells) else [body]
     told, delays = await request.service.commit(request.name, lambda live: reading.told(live, rewards))
     metrics = request.service.metrics
     for one in told:
         metrics.rewards.labels(request.name, one.outcome).inc()
     for seconds in delays:
         metrics.delays.labels(request.name).observe(seconds)
-    return ToldAll(rewards=told) if isinstance(body, Tells) else told[0]
+    return messages.ToldAll(rewards=told) if isinstance(body, messages.Tells) else told[0]
 
 
 @operation("POST", "/bandits/{name}/cancel", "tell", conflicts=True)
-async def cancel(request: Request, body: Cancel) -> Cancelled:
+async def cancel(request: Request, body: messages.Cancel) -> messages.Cancelled:
     """Forget a decision that will have no reward."""
     waited = await request.service.commit(request.name, lambda live: verbs.cancel(live, body.decision))
-    return Cancelled(cancelled=waited)
+    return messages.Cancelled(cancelled=waited)
 
 
 @operation("POST", "/bandits/{name}/probabilities", "read")
-async def probabilities(request: Request, body: Question) -> Probabilities:
+async def probabilities(request: Request, body: messages.Question) -> messages.Probabilities:
     """Return the probability of every arm in the next decision; nothing is decided."""
     return await request.service.read(request.name, lambda live: reading.chances(live, body))
 
@@ -193,15 +137,15 @@ async def probabilities(request: Request, body: Question) -> Probabilities:
 # Bandits.
 
 
-@operation("GET", "/bandits", "read", bandits="some")
-async def names(request: Request) -> Names:
+@operation("GET", "/bandits", "read", selects=True)
+async def names(request: Request) -> messages.Names:
     """Return the names of the bandits that the token may read."""
     found = await request.service.in_thread(request.service.store.bandits)
-    return Names(bandits=[name for name in found if request.caller.allows("read", name)])
+    return messages.Names(bandits=[name for name in found if request.caller.allows("read", name)])
 
 
-@operation("PUT", "/bandits/{name}", "admin", answer=Bandit, creates=True, conflicts=True)
-async def make(request: Request, body: Definition) -> Reply:
+@operation("PUT", "/bandits/{name}", "admin", answer=messages.Bandit, creates=True, conflicts=True)
+async def make(request: Request, body: messages.Definition) -> Reply:
     """Make a bandit: 201. If it is there already, made of just this: 200; made of something else: 409."""
     service = request.service
     policy = await service.in_thread(service.policies.compiled, body.policy, body.estimator, len(body.arms))
@@ -211,13 +155,13 @@ async def make(request: Request, body: Definition) -> Reply:
 
 
 @operation("GET", "/bandits/{name}", "read")
-async def show(request: Request) -> Bandit:
+async def show(request: Request) -> messages.Bandit:
     """Return a bandit as it is now: arms, policy, settings, and how many decisions and rewards it has had."""
     return await request.service.read(request.name, verbs.describe)
 
 
 @operation("PATCH", "/bandits/{name}", "admin", conflicts=True)
-async def change(request: Request, body: Change) -> Bandit:
+async def change(request: Request, body: messages.Change) -> messages.Bandit:
     """Change arms, policy, settings or status; the events have who did it and when."""
     service = request.service
     policy = None
@@ -226,7 +170,7 @@ async def change(request: Request, body: Change) -> Bandit:
         count = len({*arms, *(body.arms or ())})  # retired ones keep what is known of them
         policy = await service.in_thread(service.policies.changed, present, body.policy, body.estimator, count)
     by = request.by
-    changed: Bandit = await service.commit(request.name, lambda live: verbs.change(live, body, policy, by))
+    changed: messages.Bandit = await service.commit(request.name, lambda live: verbs.change(live, body, policy, by))
     return changed
 
 
@@ -234,14 +178,14 @@ async def change(request: Request, body: Change) -> Bandit:
 
 
 @operation("GET", "/bandits/{name}/summary", "read")
-async def summary(request: Request) -> Summary:
+async def summary(request: Request) -> messages.Summary:
     """Return what is known of every arm, with intervals that hold at any time."""
     clock = request.service.store.clock
     return await request.service.read(request.name, lambda live: reading.table(live, clock()))
 
 
 @operation("GET", "/bandits/{name}/difference", "read")
-async def difference(request: Request, query: Pair) -> Difference:
+async def difference(request: Request, query: messages.Pair) -> Difference:
     """Return by how much the mean of an arm is above that of another."""
     where = None if query.where is None else _segment(query.where)
     return await request.service.read(request.name, lambda live: reading.difference(live, query, where))
@@ -256,20 +200,20 @@ def _segment(text: str) -> dict[str, Any]:
 
 
 @operation("GET", "/bandits/{name}/best", "read")
-async def best(request: Request, query: Stopping) -> Best:
+async def best(request: Request, query: messages.Stopping) -> Best:
     """Return which arms can still be the best, and what choosing one of them for good can cost."""
     return await request.service.read(request.name, lambda live: reading.best(live, query))
 
 
 @operation("GET", "/bandits/{name}/history", "read")
-async def history(request: Request, query: Hours) -> History:
+async def history(request: Request, query: messages.Hours) -> messages.History:
     """Return how many decisions and rewards each arm had, hour by hour."""
     rows = await request.service.in_thread(request.service.store.history, request.name, query.hours)
-    return History(hours=[Hour(**row) for row in rows])
+    return messages.History(hours=[messages.Hour(**row) for row in rows])
 
 
 @operation("GET", "/bandits/{name}/sample-ratio", "read")
-async def sample_ratio(request: Request, query: Ratio) -> SampleRatio:
+async def sample_ratio(request: Request, query: messages.Ratio) -> SampleRatio:
     """Check whether arms came as often as their propensities say."""
     return await request.service.in_thread(ratio_of, request.service.store, request.name, query.confidence)
 
@@ -278,8 +222,8 @@ async def sample_ratio(request: Request, query: Ratio) -> SampleRatio:
 async def decision(request: Request) -> dict[str, Any]:
     """Return a decision, and what became of it."""
     text = request.id
-    if not (text.isascii() and text.isdigit() and int(text) <= LARGEST_ID):
-        raise Refusal(422, f"id must be a whole number of at most {LARGEST_ID}, got {text!r:.60}", "id")
+    if not (text.isascii() and text.isdigit() and int(text) <= messages.LARGEST_ID):
+        raise Refusal(422, f"id must be a whole number of at most {messages.LARGEST_ID}, got {text!r:.60}", "id")
     found = await request.service.in_thread(request.service.store.decision, request.name, int(text))
     if found is None:
         raise NotFound(f"decision {text} was never made by {request.name}", "id")
@@ -287,20 +231,22 @@ async def decision(request: Request) -> dict[str, Any]:
 
 
 @operation("GET", "/bandits/{name}/events", "read", media=LINES)
-async def events(request: Request, query: After) -> Reply:
+async def events(request: Request, query: messages.After) -> Reply:
     """Return the events after a number, a line of JSON each, as they are: whoever folds them has the bandit."""
-    limit = LARGEST_ID if query.limit is None else query.limit
+    limit = messages.LARGEST_ID if query.limit is None else query.limit
     return Reply(await _lines(request, query.after, limit), media=LINES)
 
 
 @operation("GET", "/bandits/{name}/export", "read", media=FILE)
-async def export_all(request: Request, query: Format) -> Reply:
+async def export_all(request: Request, query: messages.Format) -> Reply:
     """Return all events as a log (jsonl, parquet), or the decisions with rewards for obp or Vowpal Wabbit (vw)."""
     service, ending = request.service, ENDINGS[query.format]
     headers = {"content-disposition": f'attachment; filename="{request.name}{ending}"'}
     if query.format == "jsonl":
         head = await service.in_thread(service.store.head, request.name)
-        return Reply(await _lines(request, 0, LARGEST_ID, as_line(head.as_event())), media=FILE, headers=headers)
+        return Reply(
+            await _lines(request, 0, messages.LARGEST_ID, as_line(head.as_event())), media=FILE, headers=headers
+        )
     service.check_streams()
     folder = tempfile.TemporaryDirectory(prefix="rightarm-export-")
     try:
@@ -362,17 +308,17 @@ def _pieces(path: Path) -> Iterator[bytes]:
 
 
 @operation("GET", "/health", None)
-async def health(request: Request) -> Health:
+async def health(request: Request) -> messages.Health:
     """Say that the process lives."""
-    return Health(status="alive")
+    return messages.Health(status="alive")
 
 
 @operation("GET", "/ready", None)
-async def ready(request: Request) -> Health:
+async def ready(request: Request) -> messages.Health:
     """Say whether every bandit is compiled and folded, and a decision could be written now: 200, else 503."""
     await request.service.check_ready()
     status = request.service.commits.status
-    return Health(status="ready", waiting=status.waiting, error=status.last_error)
+    return messages.Health(status="ready", waiting=status.waiting, error=status.last_error)
 
 
 @operation("GET", "/metrics", "read", media="text/plain")

@@ -6,8 +6,9 @@ import http
 import re
 import sys
 import traceback
-from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple, get_args, get_origin
+from collections.abc import AsyncIterator, Mapping
+from types import MappingProxyType
+from typing import Literal, NamedTuple, get_args, get_origin
 
 import msgspec
 
@@ -66,12 +67,13 @@ class Refusal(Exception):
         self.code = CODES[status] if code is None else code
 
 
-class Wire(NamedTuple):
-    """An answer as it goes to the client."""
+class Reply(NamedTuple):
+    """An answer as it goes to the client, as a whole or in parts."""
 
-    status: int
-    headers: dict[str, str]
-    body: bytes
+    body: bytes | AsyncIterator[bytes]
+    status: int = 200
+    media: str = "application/json"
+    headers: Mapping[str, str] = MappingProxyType({})
 
 
 def refusal_of(error: Exception) -> Refusal:
@@ -129,18 +131,10 @@ def _allowed(field: str) -> str:
     "; it must be one of 'running', 'paused', 'archived'"
     """
     name = field.rpartition(".")[2]
-    types = [
-        each.type
-        for kind in messages.Message.__subclasses__()
-        for each in msgspec.structs.fields(kind)
-        if each.name == name
-    ]
-    known: dict[Any, None] = {}
-    for one in types:
-        for part in (one, *get_args(one)):
-            if get_origin(part) is Literal:
-                known |= dict.fromkeys(get_args(part))
-    return f"; it must be one of {', '.join(map(repr, known))}" if known else ""
+    fields = [each for kind in messages.Message.__subclasses__() for each in msgspec.structs.fields(kind)]
+    types = [part for each in fields if each.name == name for part in (each.type, *get_args(each.type))]
+    known = [repr(value) for part in types if get_origin(part) is Literal for value in get_args(part)]
+    return f"; it must be one of {', '.join(dict.fromkeys(known))}" if known else ""
 
 
 def phrase(status: int) -> str:
@@ -152,8 +146,8 @@ def phrase(status: int) -> str:
     return http.HTTPStatus(status).phrase
 
 
-def wire(error: Exception) -> Wire:
-    """Return an error as it goes to the client."""
+def reply_to(error: Exception) -> Reply:
+    """Return the problem that an error is, as it goes to the client."""
     refusal = refusal_of(error)
     title = phrase(refusal.status)
     detail = refusal.detail if len(refusal.detail) <= LONGEST else refusal.detail[:LONGEST] + " …"
@@ -166,7 +160,7 @@ def wire(error: Exception) -> Wire:
         field=refusal.field and _whole(refusal.field),
     )
     headers = refusal.headers | (CHALLENGE if refusal.status in (401, 403) else {})
-    return Wire(refusal.status, headers, msgspec.json.encode(problem))
+    return Reply(msgspec.json.encode(problem), refusal.status, MEDIA, headers)
 
 
 def _whole(text: str) -> str:

@@ -16,10 +16,9 @@ import httptools
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from rightarm.service import problems
 from rightarm.service.access import is_loopback
 from rightarm.service.app import App
-from rightarm.service.problems import Refusal
+from rightarm.service.problems import Refusal, reply_to
 from rightarm.service.service import Service
 
 HEAD_SECONDS = 10.0  # for the first line and the headers of a request
@@ -126,9 +125,10 @@ class Protocol(HttpToolsProtocol):
     def _refuse(self, error: Refusal) -> None:
         """Answer before there is a request, and close."""
         self._end_head()
-        found = problems.wire(error)
-        head = f"content-type: {problems.MEDIA}\r\ncontent-length: {len(found.body)}\r\nconnection: close\r\n\r\n"
-        self.transport.write(STATUS_LINE[found.status] + head.encode() + found.body)
+        reply = reply_to(error)
+        assert isinstance(reply.body, bytes)
+        head = f"content-type: {reply.media}\r\ncontent-length: {len(reply.body)}\r\nconnection: close\r\n\r\n"
+        self.transport.write(STATUS_LINE[reply.status] + head.encode() + reply.body)
         self.transport.close()
 
 
