@@ -26,11 +26,11 @@ Status = Literal["running", "paused", "archived"]
 
 
 class Message(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What can be sent: a field that is not known is an error."""
+    """The base of all that is sent to a service: a field that is not known is an error."""
 
 
 class Answer(msgspec.Struct, kw_only=True):
-    """What comes back: later versions may add fields."""
+    """The base of all that comes back: later versions may add fields."""
 
 
 class Definition(Message):
@@ -60,7 +60,7 @@ class Definition(Message):
 
 
 class Change(Message):
-    """What is to be different from now on; what is left out stays."""
+    """A change of a bandit, from now on; what is left out stays."""
 
     arms: Arms | None = None
     """All arms that can be chosen from now on: others are retired, new ones added."""
@@ -151,7 +151,7 @@ Outcome = Literal["learned", "noted", "duplicate", "corrected", "late"]
 
 
 class Told(Answer):
-    """What became of a reward."""
+    """The outcome of a reward."""
 
     outcome: Outcome
     """Noted: it is learned when the window closes. Late: it is kept, and not learned."""
@@ -165,7 +165,7 @@ class Tells(Message):
 
 
 class ToldAll(Answer):
-    """What became of several rewards, in their order."""
+    """The outcomes of several rewards, in their order."""
 
     rewards: list[Told]
 
@@ -177,13 +177,13 @@ class Cancel(Message):
 
 
 class Cancelled(Answer):
-    """Whether the decision had been waiting for a reward until now."""
+    """The end of a decision: ``cancelled`` is false if it did not wait for a reward any more."""
 
     cancelled: bool
 
 
 class Problem(Answer):
-    """What went wrong (RFC 9457)."""
+    """A description of what went wrong (RFC 9457)."""
 
     type: str
     """``urn:rightarm:problem:`` and the code."""
@@ -197,13 +197,13 @@ class Problem(Answer):
 
 
 class Ratio(Message):
-    """Which decisions the check of the ratio of arms is about."""
+    """The confidence of an alarm about the ratio of arms."""
 
     confidence: Annotated[float, Meta(gt=0, lt=1)] = 0.99
 
 
 class Question(Message):
-    """In which context, and among which arms, the probabilities are wanted."""
+    """The context, and the arms, for which probabilities are wanted."""
 
     context: Context | None = None
     arm_features: dict[str, Context] | None = None
@@ -231,7 +231,7 @@ class Names(Answer):
 
 
 class ArmSummary(Answer):
-    """What is known of an arm; `rightarm.Bandit.table` says what each number is."""
+    """A summary of an arm; `rightarm.Bandit.table` says what each number is."""
 
     arm: Arm
     pulls: float
@@ -249,7 +249,7 @@ class ArmSummary(Answer):
 
 
 class Summary(Answer):
-    """What is known of all arms, with intervals that hold at any time."""
+    """A summary of all arms, with intervals that hold at any time."""
 
     policy: str
     version: int
@@ -269,20 +269,20 @@ class Pair(Message):
 
 
 class Stopping(Message):
-    """How sure one wants to be of the best arm, and what choosing another one may cost."""
+    """The wanted confidence in the best arm, and what choosing another one may cost."""
 
     confidence: Annotated[float, Meta(gt=0, lt=1)] = 0.95
     tolerance: Annotated[float, Meta(ge=0)] = 0.0
 
 
 class Hours(Message):
-    """Of how many hours, up to now, the history is wanted; of all unless given."""
+    """The number of hours, up to now, of which the history is wanted; all unless given."""
 
     hours: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
 
 
 class Hour(Answer):
-    """What happened in an hour with an arm."""
+    """The decisions and rewards of an arm in an hour."""
 
     hour: float
     """When it began, in seconds since 1970."""
@@ -294,20 +294,20 @@ class Hour(Answer):
 
 
 class History(Answer):
-    """How decisions were shared among arms, hour by hour."""
+    """The decisions and rewards of arms, hour by hour."""
 
     hours: list[Hour]
 
 
 class After(Message):
-    """Which events are wanted: those with greater numbers, and at most so many."""
+    """The events that are wanted: those with greater numbers, and at most so many."""
 
     after: Annotated[int, Meta(ge=0, le=LARGEST_ID)] = 0
     limit: Annotated[int, Meta(ge=1, le=LARGEST_ID)] | None = None
 
 
 class Health(Answer):
-    """How the server is."""
+    """The state of the server."""
 
     status: str
     waiting: int = 0
@@ -317,7 +317,7 @@ class Health(Answer):
 
 
 class Format(Message):
-    """In which format all events are wanted."""
+    """The format in which all events are wanted."""
 
     format: Literal["jsonl", "parquet", "obp", "vw"] = "jsonl"
 

@@ -8,6 +8,7 @@ import io
 import json
 import sys
 import threading
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from rightarm.service.access import LOCAL
 from rightarm.service.app import App, depth
 from rightarm.service.operations import Operation, Request
 from rightarm.service.policies import Policies
-from rightarm.service.problems import Refusal, refusal_of, reply_to
+from rightarm.service.problems import Refusal, Reply, refusal_of, reply_to
 from rightarm.service.ratio import Watch
 from rightarm.service.reading import arms_by_text
 from rightarm.service.service import Service
@@ -205,6 +206,34 @@ def test_a_request_has_an_end(monkeypatch: pytest.MonkeyPatch, body: Any, status
     asyncio.run(app({"type": "http", "path": "/slow", "method": "POST", "headers": []}, receive, send))
     assert sent[0]["status"] == status
     assert json.loads(sent[1]["body"])["status"] == status
+
+
+def test_a_stream_ends_when_the_client_is_gone() -> None:
+    ended, sent = list[str](), list[Any]()
+
+    async def endless() -> AsyncIterator[bytes]:
+        try:
+            while True:
+                yield b"more"
+                await asyncio.sleep(0)
+        finally:
+            ended.append("closed")
+
+    async def stream(request: Request) -> Reply:
+        return Reply(endless(), media="text/plain")
+
+    async def receive() -> Any:
+        while len(sent) < 5:
+            await asyncio.sleep(0)
+        return {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    app = App(Slow(), operations=[Operation(stream, "GET", "/stream", None)])  # type: ignore[arg-type]
+    asyncio.run(app({"type": "http", "path": "/stream", "method": "GET", "headers": []}, receive, send))
+    assert ended == ["closed"]
+    assert sent[-1]["more_body"]  # it has not come to its end
 
 
 @pytest.mark.parametrize("parts", [[], [b'{"unit": "x"}']])

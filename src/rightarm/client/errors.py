@@ -37,7 +37,7 @@ class Unreachable(ServiceError, ConnectionError):
 
 
 def error_for(status: int, content: bytes) -> ServiceError:
-    """The exception for an answer that is no success; its text is the ``detail`` of the problem (RFC 9457)."""
+    """Return the exception for an answer that is no success; its text is the ``detail`` of the problem (RFC 9457)."""
     try:
         problem = msgspec.json.decode(content, type=Problem)
     except msgspec.DecodeError:  # something between here and the service answered

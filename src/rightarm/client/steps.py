@@ -37,7 +37,7 @@ class Request(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What the service says of one of its operations."""
+    """An operation of the service, as its OpenAPI document describes it."""
 
     verb: str
     path: str
@@ -64,7 +64,7 @@ Patient = Generator[Request | float, Reply | Lost | None, R]
 
 
 def patiently(steps: Steps[T], retries: int, chance: random.Random) -> Patient[T]:
-    """A verb, with every request tried again if no answer comes or the service is busy; yields requests and pauses."""
+    """Try every request of a verb again if no answer comes or the service is busy; yields requests and pauses."""
     content: Any = None  # the first thing that a generator is sent
     while True:
         try:
@@ -76,7 +76,7 @@ def patiently(steps: Steps[T], retries: int, chance: random.Random) -> Patient[T
 
 
 def _answer(request: Request, retries: int, chance: random.Random) -> Patient[bytes]:
-    """The body of the answer to one request.
+    """Return the body of the answer to one request.
 
     Pauses are random, up to twice as long each time, so that clients that failed together do not come back together;
     they come after what the service asks for.
@@ -98,7 +98,7 @@ def _answer(request: Request, retries: int, chance: random.Random) -> Patient[by
 
 
 def _seconds(retry_after: str | None) -> float:
-    """What the header Retry-After says: seconds, or a date; 0 where it says nothing that can be read."""
+    """Read the header Retry-After, seconds or a date; 0 where it says nothing that can be read."""
     if retry_after is None:
         return 0.0
     if retry_after.strip().isdecimal():

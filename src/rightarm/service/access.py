@@ -30,7 +30,7 @@ NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*")
 
 
 class Caller(NamedTuple):
-    """Who makes a request; without a token everybody on this machine may do everything."""
+    """The maker of a request; without a token everybody on this machine may do everything."""
 
     id: str
     token: Token | None

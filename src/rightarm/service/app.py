@@ -122,7 +122,7 @@ class Exchange:
 
 
 class Route(NamedTuple):
-    """What can be done at a path."""
+    """The operations at a path."""
 
     names: tuple[str, ...]
     """What its open parts are called."""

@@ -39,7 +39,7 @@ Scope = Literal["ask", "tell", "read", "admin"]
 
 
 class Request(NamedTuple):
-    """Who asks, and about what: what every operation gets first."""
+    """The first argument of every operation: the service, who asks, and the named parts of the path."""
 
     service: Service
     caller: Caller
@@ -49,7 +49,7 @@ class Request(NamedTuple):
 
     @property
     def by(self) -> str:
-        """Who makes the request, as changes of a bandit have it: the id of a token and its label."""
+        """Say who makes the request, as changes of a bandit have it: the id of a token and its label."""
         token = self.caller.token
         return self.caller.id if token is None else f"{self.caller.id} {token.label}"
 

@@ -18,7 +18,7 @@ MOST_NUMBERS = 20_000_000  # that a bandit with contexts may keep
 
 
 class Policies:
-    """What texts of policies may mean; ``modules`` are imported now, and never another one.
+    """Reads policies from their texts; ``modules`` are imported now, and never another one.
 
     >>> Policies([]).read("UCB(C=0.5)", "Linear(['hour'])", arms=2)
     UCB(C=0.5, estimator=Linear(['hour']))

@@ -16,7 +16,7 @@ PAGE = 10_000  # events that are read at once
 
 
 class Event(msgspec.Struct):
-    """What is needed of an event."""
+    """The part of an event that is needed here."""
 
     event: str
     n: int = 0
