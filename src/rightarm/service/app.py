@@ -50,34 +50,26 @@ class Exchange:
         self.values: dict[str, str] = {}  # the parts of the path that have names
         self.caller = "-"
         self.status = 0
-        self.whole = False  # whether the body is here
-        self.reading = False  # whether a part of it is awaited
+        self.reading = False  # whether a part of the body is awaited
         self.limit: asyncio.Timeout | None = None
 
-    async def _part(self) -> bytes:
-        """Return the next part of the body; of a client that is gone before its end nothing is done."""
-        self.reading = True
-        message = await self._receive()
-        self.reading = False
-        if message["type"] == "http.disconnect":
-            raise Refusal(400, "the body must come to its end")
-        self.whole = not message.get("more_body")
-        body: bytes = message.get("body", b"")
-        return body
-
     async def body(self) -> bytes:
-        """Return the whole body, if it is not too long."""
-        body = await self._part()
-        if not self.whole:
-            parts = [body]
-            size = len(body)
-            while not self.whole and size <= LARGEST:
-                parts.append(await self._part())
-                size += len(parts[-1])
-            body = b"".join(parts)
-        if len(body) > LARGEST:
-            raise Refusal(413, f"the body must have at most {LARGEST:,} bytes")
-        return body
+        """Return the whole body, if it is not too long; of a client that is gone before its end nothing is done."""
+        parts = list[bytes]()
+        size = 0
+        more = True
+        while more:
+            self.reading = True
+            message = await self._receive()
+            self.reading = False
+            if message["type"] == "http.disconnect":
+                raise Refusal(400, "the body must come to its end")
+            parts.append(message.get("body", b""))
+            size += len(parts[-1])
+            if size > LARGEST:
+                raise Refusal(413, f"the body must have at most {LARGEST:,} bytes")
+            more = message.get("more_body", False)
+        return b"".join(parts)
 
     async def answer(self, reply: Reply) -> None:
         """Send an answer."""

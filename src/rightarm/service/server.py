@@ -35,18 +35,15 @@ class Protocol(HttpToolsProtocol):
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)
         self._head: int | None = 0  # bytes of a head that is not complete; None while none is coming
-        self._clock: asyncio.TimerHandle | None = None
-        self._stalled: asyncio.TimerHandle | None = None
-        self._rest: asyncio.TimerHandle | None = None
+        self._timers: dict[str, asyncio.TimerHandle] = {}
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._begin_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._end_head()
-        self._end_rest()
-        self.resume_writing()
+        for name in list(self._timers):
+            self._stop(name)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -68,24 +65,21 @@ class Protocol(HttpToolsProtocol):
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
-        self._end_rest()
+        self._stop("rest")
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
         """Close the connection unless the rest of a body whose request is answered already comes soon."""
         super().on_response_complete()
         if self.cycle.response_complete and self.cycle.more_body:
-            self._rest = self.loop.call_later(HEAD_SECONDS, self.transport.close)
+            self._start("rest", HEAD_SECONDS, self.transport.close)
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        if self._stalled is None:
-            self._stalled = self.loop.call_later(STALLED, self.transport.abort)
+        self._start("stalled", STALLED, self.transport.abort)
 
     def resume_writing(self) -> None:
-        if self._stalled is not None:
-            self._stalled.cancel()
-            self._stalled = None
+        self._stop("stalled")
         super().resume_writing()
 
     def send_400_response(self, msg: str) -> None:
@@ -102,18 +96,20 @@ class Protocol(HttpToolsProtocol):
 
     def _begin_head(self) -> None:
         self._head = 0
-        self._clock = self.loop.call_later(HEAD_SECONDS, self._late)
+        self._start("head", HEAD_SECONDS, self._late)
 
     def _end_head(self) -> None:
         self._head = None
-        if self._clock is not None:
-            self._clock.cancel()
-            self._clock = None
+        self._stop("head")
 
-    def _end_rest(self) -> None:
-        if self._rest is not None:
-            self._rest.cancel()
-            self._rest = None
+    def _start(self, name: str, seconds: float, function: Callable[[], object]) -> None:
+        self._stop(name)
+        self._timers[name] = self.loop.call_later(seconds, function)
+
+    def _stop(self, name: str) -> None:
+        timer = self._timers.pop(name, None)
+        if timer is not None:
+            timer.cancel()
 
     def _late(self) -> None:
         """Refuse a head that did not come in time; where nothing came at all, close without a word."""
@@ -160,13 +156,9 @@ def check_address(service: Service, host: str) -> None:
 def listen(host: str, port: int) -> socket.socket:
     """Return a socket on an address; port 0 is any that is free."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    made = socket.socket(family, socket.SOCK_STREAM)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        made.bind((host, port))
-        made.listen(BACKLOG)
+        made = socket.create_server((host, port), family=family, backlog=BACKLOG)
     except OSError as error:
-        made.close()
         raise OSError(f"cannot listen on {host} port {port}: {error.strerror}") from error
     made.setblocking(False)
     return made
