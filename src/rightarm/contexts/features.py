@@ -12,7 +12,7 @@ from typing import Any, NoReturn, Union
 import numpy as np
 from numpy.typing import NDArray
 
-from rightarm.errors import WrongValue
+from rightarm.errors import WrongType, WrongValue, placed
 from rightarm.formula import check_count
 from rightarm.types import F64, I64
 
@@ -36,13 +36,15 @@ def check_value(name: str, value: Any, may_be: str = "") -> float:
     if type(value) in NUMBERS and -LARGEST <= value <= LARGEST:  # as nearly always
         return float(value)
     if not isinstance(value, kinds.Real | np.bool_):
-        raise TypeError(f"{name} must be a number{may_be}, got {value!r:.80}")
+        raise WrongType(name, f"must be a number{may_be}, got {value!r:.80}")
     try:
         number = float(value)
     except OverflowError:  # a whole number of more than 308 digits
         number = math.inf
     if not abs(number) <= LARGEST:  # NaN is not
-        raise ValueError(f"{name} must be a number of at most {LARGEST:.0e} in size{may_be}, got {number}")
+        raise WrongValue(
+            name, f"must be a number of at most {LARGEST:.0e} in size{may_be}, got {number}", code="out_of_range"
+        )
     return number
 
 
@@ -55,7 +57,7 @@ def check_level(name: str, value: Any, may_be: str = "") -> Level:
         return int(plain)
     if isinstance(plain, str):
         return str.__str__(plain)  # also of a member of an enumeration
-    raise TypeError(f"{name} must be a text, a whole number or a bool{may_be}, got {value!r:.80}")
+    raise WrongType(name, f"must be a text, a whole number or a bool{may_be}, got {value!r:.80}")
 
 
 class Number:
@@ -85,11 +87,11 @@ class Number:
         if not isinstance(wanted, tuple | list):
             return np.asarray(~missing & (rows[:, self.first] == check_value(f"where[{self.name!r}]", wanted)))
         if len(wanted) != 2:
-            raise ValueError(f"where[{self.name!r}] must be a number or a pair of two, got {wanted!r:.80}")
+            raise WrongValue(f"where[{self.name!r}]", f"must be a number or a pair of two, got {wanted!r:.80}")
         ends = [None if end is None else check_value(f"where[{self.name!r}]", end) for end in wanted]
         low, high = -math.inf if ends[0] is None else ends[0], math.inf if ends[1] is None else ends[1]
         if low > high:
-            raise ValueError(f"where[{self.name!r}] must have the lower end first, got {wanted!r}")
+            raise WrongValue(f"where[{self.name!r}]", f"must have the lower end first, got {wanted!r}")
         return np.asarray(~missing & (rows[:, self.first] >= low) & (rows[:, self.first] <= high))
 
 
@@ -125,7 +127,9 @@ class Category:
         plain = level if level is None else check_level(f"where[{self.name!r}]", level)
         if (type(plain), plain) not in columns:
             known = ", ".join(repr(one) for _, one in columns)
-            raise ValueError(f"where[{self.name!r}] must be some of {known}, got {level!r:.80}")
+            raise WrongValue(
+                f"where[{self.name!r}]", f"must be some of {known}, got {level!r:.80}", code="unknown_choice"
+            )
         return columns[type(plain), plain]
 
 
@@ -142,16 +146,16 @@ class Hashed:
     def write(self, x: F64, value: Any) -> None:
         """Add a text, or a list of texts, to the columns."""
         if not isinstance(value, str | list | tuple):
-            raise TypeError(f"{self.name} must be a text or a list of texts, got {value!r:.80}")
+            raise WrongType(self.name, f"must be a text or a list of texts, got {value!r:.80}")
         for text in (value,) if isinstance(value, str) else value:
             if not isinstance(text, str):
-                raise TypeError(f"{self.name} must be a text or a list of texts, got {text!r:.80} in the list")
+                raise WrongType(self.name, f"must be a text or a list of texts, got {text!r:.80} in the list")
             bucket, sign = hashed_text(text, self.buckets)
             x[self.first + bucket] += sign
 
     def select(self, rows: F64, wanted: Any) -> Mask:
         """Nothing: several texts share a column, so nobody can tell which of them a context had."""
-        raise ValueError(f"where must not have {self.name!r}: of a hashed feature the texts are not known any more")
+        raise WrongValue("where", f"must not have {self.name!r}: of a hashed feature the texts are not known any more")
 
 
 def hashed_text(text: str, buckets: int) -> tuple[int, float]:
@@ -243,12 +247,12 @@ class Features:
         if isinstance(value, Mapping):
             unknown = [key for key in value if key not in PARTS]
             if unknown:
-                raise ValueError(f"{name} must have the keys {', '.join(PARTS)} only, got {unknown[0]!r}")
+                raise WrongValue(name, f"must have the keys {', '.join(PARTS)} only, got {unknown[0]!r}")
             return cls(**value)
         if isinstance(value, list | tuple):
             return cls(numbers=_names(name, value), required=True)
         if not isinstance(value, kinds.Real) or isinstance(value, bool):
-            raise TypeError(f"{name} must be a number of columns, a list of names, or Features, got {value!r:.80}")
+            raise WrongType(name, f"must be a number of columns, a list of names, or Features, got {value!r:.80}")
         return cls(numbers=[f"x{i}" for i in range(check_count(name, value, least=0, most=MOST))], required=True)
 
     @property
@@ -288,7 +292,7 @@ class Features:
         elif hasattr(type(context), "columns"):  # a data frame; a row of pandas has attributes of its own by its names
             rows = self.encode_many(context)
             if len(rows) != 1:
-                raise ValueError(f"context must be one row of a data frame, got {len(rows)}")
+                raise WrongValue("context", f"must be one row of a data frame, got {len(rows)}")
             row: F64 = rows[0]
             return row
         elif hasattr(type(context), "keys"):  # a row of pandas
@@ -300,23 +304,27 @@ class Features:
         for name, value in context.items():
             place = places.get(name)
             if place is None:
-                raise ValueError(f"context must have features only, which are {self._listed()}, got {name!r}")
+                raise WrongValue(
+                    "context",
+                    f"must have features only, which are {self._listed()}, got {name!r}",
+                    code="unknown_choice",
+                )
             if value is not None:
                 place.write(x, value)
                 given += place.required
         if given < len(self.required):
             absent = next(name for name in self.required if context.get(name) is None)
             got = "None" if absent in context else f"a context with {', '.join(map(repr, context)) or 'nothing'}"
-            raise ValueError(f"{absent} is required, got {got:.300}")
+            raise WrongValue(absent, f"is required, got {got:.300}", code="missing_field")
         return x
 
     def _from_row(self, context: Any) -> F64:
         values = context.to_list() if hasattr(context, "to_list") else context
         if not isinstance(values, list | tuple) and not (isinstance(values, np.ndarray) and values.ndim):
-            raise TypeError(f"context must be a mapping or a row of {self.size} numbers, got {context!r:.80}")
+            raise WrongType("context", f"must be a mapping or a row of {self.size} numbers, got {context!r:.80}")
         if len(values) != self.size:
-            must = f"context must have {self.size} numbers, or be a mapping with {self._listed()}"
-            raise ValueError(f"{must} (several contexts are contexts=), got {len(values)}")
+            must = f"must have {self.size} numbers, or be a mapping with {self._listed()}"
+            raise WrongValue("context", f"{must} (several contexts are contexts=), got {len(values)}")
         numbers = [check_value(name, value) for name, value in zip(self._names, values, strict=True)]
         return np.array(numbers, dtype=np.float64)
 
@@ -342,7 +350,7 @@ class Features:
             try:
                 encoded[i] = self.encode(row)
             except (TypeError, ValueError) as error:
-                raise type(error)(f"row {i + 1}: {error}") from None
+                raise placed(error, f"row {i + 1}") from None
         return encoded
 
     def select(self, rows: F64, where: Mapping[str, Any]) -> Mask:
@@ -358,11 +366,13 @@ class Features:
         """
         chosen = np.ones(len(rows), dtype=bool)
         if not isinstance(where, Mapping):
-            raise TypeError(f"where must be a mapping from features to values, got {where!r:.80}")
+            raise WrongType("where", f"must be a mapping from features to values, got {where!r:.80}")
         for name, wanted in where.items():
             place = self._places.get(name)
             if place is None:
-                raise ValueError(f"where must have features only, which are {self._listed()}, got {name!r}")
+                raise WrongValue(
+                    "where", f"must have features only, which are {self._listed()}, got {name!r}", code="unknown_choice"
+                )
             chosen &= place.select(rows, wanted)
         return chosen
 
@@ -465,16 +475,16 @@ def _placed(
 
 def _names(what: str, given: Any) -> list[str]:
     if not isinstance(given, list | tuple):
-        raise TypeError(f"{what} must be a list of names, got {given!r:.80}")
+        raise WrongType(what, f"must be a list of names, got {given!r:.80}")
     for name in given:
         if not isinstance(name, str) or not name:
-            raise TypeError(f"{what} must be a list of names, which are texts, got {name!r:.80} in it")
+            raise WrongType(what, f"must be a list of names, which are texts, got {name!r:.80} in it")
     return [str.__str__(name) for name in given]  # not a text of NumPy
 
 
 def _mapping(what: str, given: Any) -> dict[str, Any]:
     if not isinstance(given, Mapping):
-        raise TypeError(f"{what} must be a mapping by names, got {given!r:.80}")
+        raise WrongType(what, f"must be a mapping by names, got {given!r:.80}")
     return dict(zip(_names(what, [*given]), given.values(), strict=True))
 
 
@@ -495,7 +505,7 @@ def _required(given: Any, declared: list[str]) -> list[str]:
     named = _names("required", given)
     for name in named:
         if name not in declared:
-            raise ValueError(f"required must be names of features, which are {', '.join(declared)}, got {name!r}")
+            raise WrongValue("required", f"must be names of features, which are {', '.join(declared)}, got {name!r}")
     return [name for name in declared if name in named]
 
 
@@ -503,7 +513,7 @@ def _check_distinct(what: str, names: list[str]) -> None:
     seen = set[str]()
     for name in names:
         if name in seen:
-            raise ValueError(f"{what} must differ, got {name!r} twice")
+            raise WrongValue(what, f"must differ, got {name!r} twice")
         seen.add(name)
 
 
@@ -514,7 +524,7 @@ def rows_of(contexts: Any) -> Sequence[Any]:
     lazy = hasattr(contexts, "collect")  # a frame whose values are not there yet
     names = contexts if isinstance(contexts, Mapping) else None if lazy else getattr(contexts, "columns", None)
     if names is None:
-        raise TypeError(f"contexts must be a list, a table of numbers or a data frame, got {contexts!r:.80}")
+        raise WrongType("contexts", f"must be a list, a table of numbers or a data frame, got {contexts!r:.80}")
     columns = {name: _column(name, contexts[name]) for name in names}
     lengths = sorted({len(column) for column in columns.values()})
     if len(lengths) != 1:
