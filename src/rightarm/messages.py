@@ -123,6 +123,8 @@ class Choice(Answer):
     round: int
     version: int
     """The number of the event before it: the propensity follows from the events up to that one."""
+    time: float
+    """When it was made, in seconds since 1970."""
     group: str | None = None
     """"holdout" if the decision belongs to it."""
 

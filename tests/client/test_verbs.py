@@ -186,8 +186,8 @@ def test_arms_and_changes() -> None:
     home.retire_arm(2)
     home.restore_arm("old")
     home.replace_arm("red", "crimson")
-    home.change_policy(ra.BoltzmannGumbel(C=0.1))
-    home.change_policy("UCB(C=1)", ra.Linear(["hour"]))
+    home.change(policy=ra.BoltzmannGumbel(C=0.1))
+    home.change(policy="UCB(C=1)", estimator=ra.Linear(["hour"]))
     home.pause()
     home.resume()
     home.archive()
@@ -257,11 +257,11 @@ def Own(pulls, mean, z, *, C: float = 1.0):  # type: ignore[no-untyped-def]
 def test_policies_of_ones_own_are_sent_with_their_module(monkeypatch: pytest.MonkeyPatch) -> None:
     recorder = Recorder(home=BANDIT)
     home = recorder.service()["home"]
-    home.change_policy(Own(C=2.0))
+    home.change(policy=Own(C=2.0))
     assert recorder.bodies == [{"policy": f"{__name__}:Own(C=2.0)"}]
     monkeypatch.setattr(Own.function, "__module__", "__main__")
     with pytest.raises(ValueError, match="policy must be one of a module, where a service can find it"):
-        home.change_policy(Own(C=2.0))
+        home.change(policy=Own(C=2.0))
 
 
 # Errors and retries.

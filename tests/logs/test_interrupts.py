@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rightarm.logs.stream import read_events
 
 from interrupts import Interrupt, TimeIsUp, interrupted
 from log_story import START
 from rightarm.logs import LogWriter, read_log
-from rightarm.logs.stream import read_events
 
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 

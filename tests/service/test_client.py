@@ -114,7 +114,7 @@ def test_changes(service: Service) -> None:
     assert (set(home.arms), home.describe().retired) == ({"c", "d"}, ["a", "b"])
     home.restore_arm("a")
     assert set(home.arms) == {"a", "c", "d"}
-    home.change_policy(ra.ScaledGumbel())
+    home.change(policy=ra.ScaledGumbel())
     assert home.policy == "ScaledGumbel()"
     home.pause()
     with pytest.raises(ValueError, match=r"changing is paused: it does not ask now \(status 409\)"):

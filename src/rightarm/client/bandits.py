@@ -19,7 +19,7 @@ from rightarm.extras import polars_for
 from rightarm.inference import Best, Difference
 from rightarm.live.arms import check_reward
 from rightarm.live.bandit import TAKEN
-from rightarm.live.ledger import Decision, Unit
+from rightarm.logs.events import EXACT, Decision, Unit
 from rightarm.messages import (
     Arm,
     Ask,
@@ -290,16 +290,6 @@ class BanditVerbs:
         return found
 
     @Verb
-    def change(self, /, **settings: Any) -> Steps[Bandit]:
-        """Change settings of the bandit, such as ``floor=0.05``; None takes one away, and what is left out stays."""
-        unknown = settings.keys() - set(Change.__struct_fields__)
-        if unknown:
-            raise TypeError(f"change takes the settings of a bandit, got {', '.join(sorted(unknown))}")
-        if "window_of_reward" in settings:
-            settings["window_of_reward"] = seconds(settings["window_of_reward"])
-        return (yield from self._change(Change(**settings)))
-
-    @Verb
     def add_arm(self, arm: Arm, *, prior: Any = None) -> Steps[None]:
         """Add an arm. This and the other changes of arms read the list of arms and then write it: one at a time."""
         found = yield from self._describe()
@@ -333,10 +323,20 @@ class BanditVerbs:
         yield from self._change(Change(arms=arms, prior=_prior(by, prior)))
 
     @Verb
-    def change_policy(self, policy: Policy | str, estimator: Estimator | str | None = None) -> Steps[Bandit]:
-        """Go on with another policy, and with what was learned so far."""
+    def change(
+        self, /, *, policy: Policy | str | None = None, estimator: Estimator | str | None = None, **changes: Any
+    ) -> Steps[Bandit]:
+        """Change arms, policy, status or settings from now on, as `rightarm.Bandit.change` does.
+
+        ``changes`` are the other fields of `rightarm.messages.Change`, such as ``floor=0.05``; None takes a setting away,
+        and what is left out stays.
+        """
+        unknown = changes.keys() - set(Change.__struct_fields__)
+        if unknown:
+            raise TypeError(f"change takes {', '.join(Change.__struct_fields__)}, got {', '.join(sorted(unknown))}")
+        given = None if policy is None else text_of(policy)
         own = None if estimator is None else text_of(estimator)
-        return (yield from self._change(Change(policy=text_of(policy), estimator=own)))
+        return (yield from self._change(Change(policy=given, estimator=own, **changes)))
 
     @Verb
     def pause(self) -> Steps[Bandit]:
@@ -363,8 +363,16 @@ class AsyncBandit(BanditVerbs, Awaits):
 
 
 def _decision(choice: Choice) -> Decision[Any]:
-    counted = choice.round, choice.version
-    return Decision(choice.decision, choice.arm, choice.propensity, *counted, choice.group, choice.error)
+    return Decision(
+        id=choice.decision,
+        arm=choice.arm,
+        propensity=choice.propensity,
+        round=choice.round,
+        version=choice.version,
+        group=choice.group,
+        error=choice.error or EXACT,
+        time=choice.time,
+    )
 
 
 def _taken(told: Told) -> bool:

@@ -12,7 +12,8 @@ import msgspec
 
 from rightarm.client.steps import Known, Request, Steps
 from rightarm.estimators import Estimator
-from rightarm.live.ledger import Decision, whole_id
+from rightarm.live.ledger import whole_id
+from rightarm.logs.events import Decision
 from rightarm.messages import Message
 from rightarm.scores.policy import Policy
 

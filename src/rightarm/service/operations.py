@@ -21,7 +21,7 @@ import msgspec
 from rightarm import messages
 from rightarm.evaluation import SampleRatio
 from rightarm.inference import Best, Difference
-from rightarm.logs.lines import as_line
+from rightarm.logs.lines import as_lines
 from rightarm.service import openapi, reading
 from rightarm.service.access import Caller
 from rightarm.service.problems import Refusal, Reply
@@ -244,9 +244,7 @@ async def export_all(request: Request, query: messages.Format) -> Reply:
     headers = {"content-disposition": f'attachment; filename="{request.name}{ending}"'}
     if query.format == "jsonl":
         head = await service.in_thread(service.store.head, request.name)
-        return Reply(
-            await _lines(request, 0, messages.LARGEST_ID, as_line(head.as_event())), media=FILE, headers=headers
-        )
+        return Reply(await _lines(request, 0, messages.LARGEST_ID, as_lines(head, (), 1)), media=FILE, headers=headers)
     service.check_streams()
     folder = tempfile.TemporaryDirectory(prefix="rightarm-export-")
     try:

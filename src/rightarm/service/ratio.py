@@ -34,7 +34,7 @@ class Watch:
     """The decisions of a bandit so far, and the evidence against their propensities.
 
     >>> watch = Watch()
-    >>> watch.take([b'{"event": "arms", "n": 1, "arms": ["a", "b"]}', b'{"event": "decision", "n": 2, "id": 1, '
+    >>> watch.take([b'{"event": "created", "n": 1, "arms": ["a", "b"]}', b'{"event": "decision", "n": 2, "id": 1, '
     ...             b'"arm": "b", "propensity": 0.5}'])
     >>> watch.columns["among"], watch.last
     ([('a', 'b')], 2)
@@ -53,8 +53,8 @@ class Watch:
         for line in lines:
             event = EVENT.decode(line)
             self.last = event.n
-            if event.event == "arms":
-                self._active = event.arms
+            if event.event in ("created", "change"):
+                self._active = self._active if event.arms is None else event.arms
             elif event.event == "decision":
                 columns["id"].append(event.id)
                 columns["arm"].append(event.arm)

@@ -17,7 +17,7 @@ from rightarm.store import verbs
 
 def state_of(live: Any) -> Any:
     """Return the state of a bandit of the store."""
-    return live.actions.state
+    return live.state
 
 
 def policy_of(live: Any) -> Policy:
@@ -68,7 +68,7 @@ def difference(live: Any, pair: messages.Pair, where: Mapping[str, Any] | None) 
     names = arms_by_text(all_arms(live))
     arm = names.get(pair.arm, pair.arm)
     other = names.get(pair.other, pair.other)
-    return answers.difference(state_of(live), live.pages, arm, other, where, pair.confidence)
+    return answers.difference(state_of(live), None, arm, other, where, pair.confidence)
 
 
 def best(live: Any, wanted: messages.Stopping) -> Best:
@@ -81,18 +81,18 @@ def told(live: Any, rewards: list[messages.Tell]) -> tuple[list[messages.Told], 
     now = time.time()
     pending = state_of(live).ledger.pending
     waiting = [pending.get(one.decision) for one in rewards]
-    return verbs.tell(live, rewards), [now - one.time for one in waiting if one is not None]
+    return verbs.tell(live, rewards), [now - one.decision.time for one in waiting if one is not None]
 
 
 def next_window(live: Any) -> float:
     """Close the windows that are due, and say when the next one can close; what is archived learns no more."""
     state = state_of(live)
-    seconds = state.settings.seconds
+    seconds = state.settings.window_of_reward
     if seconds is None or live.status == "archived":
         return math.inf
     verbs.close_windows(live)
     first = next(iter(state.ledger.pending.values()), None)
-    last_seen = time.time() if first is None else first.time
+    last_seen = time.time() if first is None else first.decision.time
     return float(seconds + last_seen)
 
 

@@ -72,6 +72,7 @@ def _choice(made: Decision[Any]) -> Choice:
         error=made.error,
         round=made.round,
         version=made.version,
+        time=made.time,
         group=made.group,
     )
 
