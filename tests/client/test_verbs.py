@@ -12,6 +12,7 @@ from datetime import timedelta
 from typing import Any
 
 import httpx
+import msgspec
 import numpy as np
 import polars as pl
 import pytest
@@ -19,12 +20,21 @@ import pytest
 import rightarm as ra
 from rightarm.client import ServiceError
 from rightarm.client.steps import FIRST_PAUSE, LONGEST_PAUSE, Lost, Reply, Request, patiently
-from rightarm.live.ledger import Decision
+from rightarm.logs.events import Decision
 from rightarm.messages import Ask, Definition, Tell
 from rightarm.store import open_store, verbs
 
 URL = "http://service.test/prefix"
-CHOICE = {"decision": 7, "arm": "red", "propensity": 0.5, "exact": True, "error": 0.0, "round": 3, "version": 9}
+CHOICE: dict[str, Any] = {
+    "decision": 7,
+    "arm": "red",
+    "propensity": 0.5,
+    "exact": True,
+    "error": 0.0,
+    "round": 3,
+    "version": 9,
+}
+CHOICE["time"] = 1.0
 BANDIT = {
     **{"name": "home", "status": "running", "arms": ["red", 2], "retired": ["old"], "policy": "UCB(C=0.5)"},
     **{"settings": {}, "version": 12, "decisions": 5, "rewards": 4, "created": 1.0},
@@ -57,7 +67,7 @@ class Recorder:
         return ra.connect(URL, transport=httpx.MockTransport(self), **options)
 
 
-DECISION: Decision[Any] = Decision(7, "red", 0.5, 3, 9)
+DECISION: Decision[Any] = Decision(id=7, arm="red", propensity=0.5, round=3, version=9, time=1.0)
 
 
 def test_ask_sends_all_that_it_is_given_and_gives_decisions() -> None:
@@ -88,7 +98,7 @@ def test_ask_sends_all_that_it_is_given_and_gives_decisions() -> None:
 def test_several_decisions(contexts: Any) -> None:
     recorder = Recorder(ask={"decisions": [CHOICE, CHOICE | {"group": "holdout", "error": 0.1}]})
     home = recorder.service()["home"]
-    others = DECISION._replace(group="holdout", error=0.1)
+    others = msgspec.structs.replace(DECISION, group="holdout", error=0.1)
     assert home.ask(contexts=contexts) == home.ask(2) == [DECISION, others]
     first, second = recorder.bodies
     assert (first["contexts"], second["size"]) == ([{"hour": 9}, {"hour": 10}], 2)

@@ -144,7 +144,7 @@ class Acknowledged:
             assert event["n"] == choice["version"] + 1, "another version"
         silent = {number: reward for number, reward in story.answers.items() if number not in self.rewards}
         assert story.answers == silent | self.rewards, "lost rewards"
-        assert set(silent.values()) <= {story.settings["default"]} - {None}, "rewards of nobody"
+        assert set(silent.values()) <= {story.settings.get("default")} - {None}, "rewards of nobody"
 
 
 class Load:

@@ -96,7 +96,7 @@ def test_changes_name_who_and_pause_and_archive(app: Served) -> None:
     assert (refused.status_code, refused.json()["field"]) == (409, "status")
     events = [json.loads(line) for line in app.get("/bandits/home/events").text.splitlines()]
     assert [event["n"] for event in events] == list(range(1, len(events) + 1))
-    assert {event["by"] for event in events if event["event"] in ("arms", "policy", "status")} == {"local"}
+    assert {event["by"] for event in events if event["event"] in ("created", "change")} == {"local"}
 
 
 def test_policies_with_contexts_are_made_from_text(app: Served) -> None:

@@ -74,17 +74,17 @@ def test_a_damaged_bandit_does_not_keep_others_waiting(sqlite_url: str) -> None:
     service.close()
     with contextlib.closing(sqlite3.connect(sqlite_url.removeprefix("sqlite:///"), isolation_level=None)) as file:
         file.execute("DELETE FROM snapshots")
-        file.execute("UPDATE events SET line = replace(line, 'time', 'tine') WHERE bandit = 1 AND n = 2")
+        file.execute("UPDATE events SET line = replace(line, 'time', 'tine') WHERE bandit = 1 AND n = 1")
     log = io.StringIO()
     store = open_store(sqlite_url, clock=Clock())
     service = Service(Commits(store), log=Log(log))
     asyncio.run(load(service, lambda: None))
     asyncio.run(Windows().close(service))
     assert service.ready
-    assert store.do("plain", lambda live: live.version) == 2
+    assert store.do("plain", lambda live: live.version) == 1
     service.close()
     service.log.close()
-    assert "home: event 2 is not as it was written" in log.getvalue()
+    assert "home: event 1 is not as it was written" in log.getvalue()
 
 
 def test_an_event_that_is_gone_is_damage_that_is_said(sqlite_url: str) -> None:
@@ -93,15 +93,15 @@ def test_an_event_that_is_gone_is_damage_that_is_said(sqlite_url: str) -> None:
     service.close()  # which writes a snapshot
     assert all(thread.name != "commits" for thread in threading.enumerate())
     with contextlib.closing(sqlite3.connect(sqlite_url.removeprefix("sqlite:///"), isolation_level=None)) as file:
-        file.execute("DELETE FROM events WHERE bandit = 1 AND n = 3")
+        file.execute("DELETE FROM events WHERE bandit = 1 AND n = 2")
     log = io.StringIO()
     store = open_store(sqlite_url, clock=Clock())
     service = Service(Commits(store), log=Log(log))
     asyncio.run(asyncio.wait_for(load(service, lambda: None), 20))
-    with pytest.raises(Damaged, match="event 3 is not there any more"):
+    with pytest.raises(Damaged, match="event 2 is not there any more"):
         store.decision("home", choice.decision)
     service.close()
-    assert "home cannot be used: event 3 is not there any more" in log.getvalue()
+    assert "home cannot be used: event 2 is not there any more" in log.getvalue()
 
 
 def test_what_fails_in_the_background_is_said_and_done_again(sqlite_url: str) -> None:

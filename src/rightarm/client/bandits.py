@@ -334,6 +334,8 @@ class BanditVerbs:
         unknown = changes.keys() - set(Change.__struct_fields__)
         if unknown:
             raise TypeError(f"change takes {', '.join(Change.__struct_fields__)}, got {', '.join(sorted(unknown))}")
+        if "window_of_reward" in changes:
+            changes["window_of_reward"] = seconds(changes["window_of_reward"])
         given = None if policy is None else text_of(policy)
         own = None if estimator is None else text_of(estimator)
         return (yield from self._change(Change(policy=given, estimator=own, **changes)))

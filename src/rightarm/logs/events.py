@@ -92,7 +92,7 @@ class Changed(Event, frozen=True, tag="change"):
 class Decision(Event, Generic[A], frozen=True, tag="decision"):
     """One choice of an arm, with the probability that the arm had.
 
-    Two decisions are equal if they are the same choice, whenever they were made.
+    Two decisions are equal if they are the same choice, whenever, for whom and from whatever it was made.
     """
 
     id: Whole
@@ -132,7 +132,10 @@ class Decision(Event, Generic[A], frozen=True, tag="decision"):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Decision):
             return NotImplemented
-        return all(getattr(self, name) == getattr(other, name) for name in self.__struct_fields__ if name != "time")
+        return self._choice() == other._choice()
+
+    def _choice(self) -> tuple[Any, ...]:
+        return self.id, self.arm, self.propensity, self.round, self.version, self.group, self.error
 
     def __hash__(self) -> int:
         return hash((self.id, self.arm))
