@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -327,12 +328,19 @@ def test_the_seed_decides() -> None:
     assert arms(None) != arms(None)
 
 
-def test_the_version_changes_with_the_state_only() -> None:
-    assert ra.Bandit(list("abc"), BGE).version == 3  # every arm is a change
+def test_the_version_counts_the_events() -> None:
+    assert ra.Bandit(list("abc"), BGE).version == 1  # that it was made
     bandit = told(STATE)
+    assert bandit.version == 1 + sum(map(len, STATE.values()))
     first, second = bandit.ask(2)
-    assert first.version == second.version
+    assert (first.version, second.version) == (bandit.version - 2, bandit.version - 1)
     versions = [first.version]
+    before = bandit.version
+    bandit.probabilities()
+    bandit.table()
+    assert bandit.cancel(second)
+    assert not bandit.cancel(second)
+    assert bandit.version == before + 1
     for change in (
         lambda: bandit.tell(first, 1.0),
         lambda: bandit.tell(arm="a", reward=0.0),
@@ -342,8 +350,9 @@ def test_the_version_changes_with_the_state_only() -> None:
     ):
         change()
         versions.append(bandit.ask().version)
+        assert versions[-1] == bandit.version - 1
     assert versions == sorted(set(versions))
-    assert ra.Bandit.from_json(bandit.to_json()).ask().version == versions[-1]
+    assert ra.Bandit.from_json(bandit.to_json()).ask().version == versions[-1] + 1
 
 
 @pytest.mark.parametrize("C", [1e-320, 1e240])
@@ -525,8 +534,8 @@ def test_an_id_may_be_a_number_of_numpy() -> None:
 
 def test_settings_may_be_numbers_of_numpy() -> None:
     bandit = fresh(discount=np.float32(0.5), floor=np.float32(0.125))
-    assert json.loads(bandit.to_json())["discount"] == 0.5
-    assert json.loads(fresh(window=np.int64(5)).to_json())["window"] == 5
+    assert json.loads(bandit.to_json())["settings"]["discount"] == 0.5
+    assert json.loads(fresh(window=np.int64(5)).to_json())["settings"]["window"] == 5
 
 
 def test_a_decision_of_another_bandit_is_noticed() -> None:
@@ -537,7 +546,7 @@ def test_a_decision_of_another_bandit_is_noticed() -> None:
         lambda: bandit.tell(other, 1.0),
         lambda: bandit.tell([(2, 1.0), (other, 1.0)]),
         lambda: bandit.cancel(other),
-        lambda: bandit.tell(other._replace(arm="a", propensity=0.5), 1.0),
+        lambda: bandit.tell(msgspec.structs.replace(other, arm="a", propensity=0.25), 1.0),
     ):
         with pytest.raises(
             ValueError, match=r"decision 1 is Decision\(id=1, arm='[ab]', .*\) here, got Decision\(id=1"

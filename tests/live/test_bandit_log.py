@@ -35,7 +35,8 @@ def test_the_log_has_every_decision_with_its_propensity_and_reward(tmp_path: Pat
     some = bandit.ask(among=["b", "c"])
     bandit.expire(0.5, reward=0.25)
     frame = ra.read_log(tmp_path / "log.jsonl")
-    assert frame["id", "arm", "propensity", "round", "version"].rows() == [tuple(d)[:5] for d in (*first, some)]
+    made = [(d.id, d.arm, d.propensity, d.round, d.version) for d in (*first, some)]
+    assert frame["id", "arm", "propensity", "round", "version"].rows() == made
     assert frame["reward"].to_list() == [0.0, None, 0.25, 1.0, 0.25, 0.25]
     assert frame["cancelled"].to_list() == [False, True, False, False, False, False]
     assert frame["among"].to_list() == [ARMS] * 5 + [["b", "c"]]
@@ -87,10 +88,10 @@ def test_what_cannot_be_written_did_not_happen(tmp_path: Path, monkeypatch: pyte
 
 
 def test_names_that_a_log_cannot_keep_are_refused_at_once(tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match=r"arms must be a text, a number, true or false, got \('a', 1\)"):
+    with pytest.raises(TypeError, match=r"arms must be texts, numbers, true or false in a log, got \('a', 1\)"):
         ra.Bandit([("a", 1), "b"], ra.UCB(C=0.5), log=tmp_path / "log.jsonl")
     bandit = ra.Bandit(["a"], ra.UCB(C=0.5), log=tmp_path / "other.jsonl")
-    with pytest.raises(TypeError, match="arm must be a text, a number, true or false, got None"):
+    with pytest.raises(TypeError, match="arms must be texts, numbers, true or false in a log, got None"):
         bandit.add_arm(None)  # type: ignore[arg-type]
     assert bandit.arms == ["a"]
 

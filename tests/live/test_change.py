@@ -93,7 +93,7 @@ def test_a_refused_policy_leaves_no_new_log(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
     with changed(bandit, OTHER, log=tmp_path / "log.jsonl"):
         events = [json.loads(line)["event"] for line in (tmp_path / "log.jsonl").read_text().splitlines()]
-    assert events == ["head", "settings", "arms"] + ["decision"] * 3 + ["policy"]
+    assert events == ["head", "created"] + ["decision"] * 3 + ["change"]
 
 
 # In the log.
@@ -138,8 +138,9 @@ def test_the_log_has_the_change_and_is_read_as_before(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     life(path)
     events = [json.loads(line) for line in path.read_text().splitlines()]
-    assert [event for event in events if event["event"] == "policy"] == [
-        {"event": "policy", "n": 43, "before": BGE.specification(), "after": OTHER.specification(), "time": START}
+    assert events[1]["policy"] == BGE.specification()
+    assert [event for event in events if event["event"] == "change"] == [
+        {"event": "change", "n": 42, "policy": OTHER.specification(), "time": START}
     ]
     frame = ra.read_log(path)
     assert len(frame) == 40
@@ -239,5 +240,7 @@ def test_another_policy_sees_rewards_in_its_own_unit() -> None:
 
 
 def test_a_policy_for_other_rewards_than_were_learned_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"BetaThompson\(\) is for other rewards than UCB\(C=0.5\) has learned"):
+    with pytest.raises(
+        ValueError, match=r"^policy must be .*: BetaThompson\(\) is for other rewards than UCB\(C=0.5\) has learned"
+    ):
         changed(told({"a": [5.0], "b": [0.5]}, ra.UCB(C=0.5)), ra.BetaThompson())

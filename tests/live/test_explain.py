@@ -114,7 +114,7 @@ def test_without_contexts() -> None:
     bandit = ra.Bandit(["a", "b"], BGE, seed=1, holdout=0.5)
     first = bandit.explain(bandit.ask())
     assert (first.prediction, first.arms[0]["location"]) == (None, None)
-    assert "nothing is known of it" in str(first)
+    assert "nothing is known of it" in " ".join(str(first).split())  # wherever the lines are broken
     for arm, reward in (("a", 1.0), ("a", 0.0), ("b", 0.25)):
         bandit.tell(arm=arm, reward=reward)
     decisions = bandit.ask(20)

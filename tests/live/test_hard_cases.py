@@ -105,7 +105,10 @@ def test_what_a_new_policy_is_not_for_is_refused() -> None:
         change(ra.Bandit(["a", "b"], BGE, default=-1.0, **settings), ra.BetaThompson())
     bandit = ra.Bandit(["a", "b"], BGE, **settings)
     bandit.tell(bandit.ask(), 7.0)
-    with pytest.raises(ValueError, match=r"is for rewards from 0 to 1, got 7\.0 so far"):
+    with pytest.raises(
+        ValueError,
+        match=r"^reward of decision \d+ so far must be from 0 to 1, which BetaThompson\(\) is for; .*, got 7\.0",
+    ):
         change(bandit, ra.BetaThompson())
     with pytest.raises(ValueError, match="is for other rewards than"):
         change(ra.Bandit(["a", "b"], BGE, prior={"a": (5.0, 10)}), ra.KLUCB())

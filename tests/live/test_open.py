@@ -42,7 +42,8 @@ def test_it_goes_on_where_it_was(tmp_path: Path) -> None:
             live(whole, 20, part)
             assert bandit.table() == whole.table()
             assert bandit.pending == whole.pending
-    assert sorted(path.name for path in (tmp_path / "home.bandit").iterdir()) == ["log.jsonl", "snapshot.json"]
+    files = sorted(path.name for path in (tmp_path / "home.bandit").iterdir())
+    assert files == ["log.jsonl", "log.jsonl.key", "snapshot.json"]
     frame = ra.read_log(tmp_path / "home.bandit" / "log.jsonl")
     assert len(frame) == 100
     assert frame["meta"].to_list() == ['{"page": "start"}'] * 100

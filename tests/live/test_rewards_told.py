@@ -227,7 +227,7 @@ def test_equal_arms_of_which_one_answers_slower_keep_equal_shares_at_close_and_n
         ({"window_of_reward": 0}, "window_of_reward must be positive, got 0"),
         ({"window_of_reward": 5, "learn": "later"}, "learn must be one of 'at once', 'at close', got 'later'"),
         ({"window_of_reward": 5, "several": "mean"}, "several must be one of 'last', 'sum', got 'mean'"),
-        ({"window_of_reward": 5, "default": 2, "reward_range": (0, 1)}, "reward must be from 0 to 1, got 2"),
+        ({"window_of_reward": 5, "default": 2, "reward_range": (0, 1)}, "^default must be from 0 to 1, got 2"),
     ],
 )
 def test_settings_that_make_no_sense(settings: dict[str, Any], message: str) -> None:

@@ -107,7 +107,7 @@ def test_a_bandit_with_retired_arms_and_a_floor_can_be_reloaded() -> None:
 def test_json_is_versioned_plain_and_readable_as_bytes() -> None:
     text = told(STATE).to_json()
     state = json.loads(text)
-    assert (state["format"], state["version"]) == ("rightarm bandit", 2)
+    assert (state["format"], state["version"]) == ("rightarm bandit", 3)
     assert ra.Bandit.from_json(text.encode()).to_json() == text
 
 
@@ -152,23 +152,8 @@ SAMPLES: dict[str, tuple[ra.Policy, dict[str, Any]]] = {  # a policy, and what e
     "schedule": (ra.Boltzmann(ra.inverse_log(0.5)), {}),
     "noise": (ra.PerturbedMean(ra.noise.Gaussian(), scale=0.5), {}),
 }
-KEYS = ["format", "version", "policy", "floor", "discount", "window", "reward_range", "window_of_reward", "default"]
-KEYS += [
-    "learn",
-    "several",
-    "control",
-    "holdout",
-    "guardrail",
-    "log_context",
-    "late",
-    "arms",
-    "active",
-    "harmful",
-    "state",
-    "first_id",
-    "next_id",
-]
-KEYS += ["pending", "answered", "units", "settled", "log", "events", "statistics", "random"]
+KEYS = ["format", "version", "policy", "settings", "arms", "active", "harmful", "status", "least", "events"]
+KEYS += ["first_id", "next_id", "pending", "answered", "units", "settled", "observed", "log", "statistics", "key"]
 
 
 @functools.cache
@@ -196,9 +181,9 @@ def deep(levels: int, opening: str, closing: str) -> str:
 WORDS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "no format": (lambda s: s.pop("format"), "not the state of a bandit"),
     "another format": (lambda s: s.update(format="rightarm log"), "not the state of a bandit"),
-    "a later version": (lambda s: s.update(version=3), "version must be at most 2, got 3"),
-    "a text for the version": (lambda s: s.update(version="1"), "version must be at most 2, got '1'"),
-    "no version": (lambda s: s.pop("version"), "version must be at most 2, got None"),
+    "a later version": (lambda s: s.update(version=4), "version must be 3, got 4: another version of rightarm"),
+    "a text for the version": (lambda s: s.update(version="1"), "version must be 3, got '1'"),
+    "no version": (lambda s: s.pop("version"), "version must be 3, got None"),
     "no arms": (lambda s: s.update(arms=[]), "arms"),
     "an arm twice": (lambda s: s.update(arms=["a", "a"]), "'a'"),
     "a list for an arm": (lambda s: s.update(arms=["a", ["b"]]), "arms must be text, numbers or tuples"),
@@ -219,14 +204,17 @@ WORDS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
         lambda s: s["statistics"].update(told=3),
         "ever must be statistics of 3 rewards of 2 arms",
     ),
-    "a floor too high": (lambda s: s.update(floor=0.6), r"floor must be .*, got 0\.6"),
+    "a floor too high": (lambda s: s["settings"].update(floor=0.6), r"floor must be .*, got 0\.6"),
     "too many flags": (lambda s: s["active"].append(True), "active must have one value"),
     "a flag of one": (lambda s: s.update(active=[1, 0]), "active must be true or false, got 1"),
     "a propensity above 1": (lambda s: first_pending(s).__setitem__(2, 1.5), r"propensity must .*, got 1\.5"),
     "a propensity of 0": (lambda s: first_pending(s).__setitem__(2, 0.0), r"propensity must .*, got 0\.0"),
-    "a pending arm unknown": (lambda s: first_pending(s).__setitem__(1, 2), "not the state of a bandit: IndexError"),
+    "a pending arm unknown": (lambda s: first_pending(s).__setitem__(1, 2), "arm must be one of 2, got 2"),
     "a negative pending arm": (lambda s: first_pending(s).__setitem__(1, -1), "arm must be .*, got -1"),
-    "pending and answered": (lambda s: s["answered"].append([first_pending(s)[0], 1.0]), "must differ, got .* again"),
+    "pending and answered": (
+        lambda s: s["answered"][0].__setitem__(0, first_pending(s)[0]),
+        "must differ, got .* again",
+    ),
     "pending twice": (lambda s: s["pending"].append(first_pending(s)), "must differ, got .* again"),
     "answered twice": (lambda s: s["answered"].append(s["answered"][0]), "must differ, got .* again"),
     "a decision of the future": (lambda s: first_pending(s).__setitem__(0, 99), "must be from 1 to 14, got 99"),
@@ -235,12 +223,19 @@ WORDS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "an answer that is none": (lambda s: s["answered"][0].__setitem__(1, math.nan), "reward must be finite, got nan"),
     "a settled reward of no arm": (lambda s: s.update(settled=[[2, 0.0, 1.0]]), "arm must be one of 2, got 2"),
     "a settled reward that is none": (lambda s: s.update(settled=[[0, math.nan, 1.0]]), "reward must be finite"),
-    "both discount and window": (lambda s: s.update(discount=0.5), "discount and window exclude each other"),
+    "both discount and window": (
+        lambda s: s["settings"].update(discount=0.5),
+        "discount and window exclude each other",
+    ),
     "more in the window than fits": (
         lambda s: s["statistics"]["recent"].append([1, 0, 1.0]),
         r"recent must be the rewards that count, got \[\d, \d\] by arm",
     ),
-    "another generator": (lambda s: s["random"].update(bit_generator="MT19937"), "PCG64"),
+    "a key that is none": (lambda s: s.update(key="secret"), "key must be 32 hexadecimal digits$"),
+    "a setting that there is not": (lambda s: s["settings"].update(rate=0.5), "rate"),
+    "a row that is too short": (lambda s: s["answered"][0].pop(), "answered must have lists of 9 values, got"),
+    "an id that is too large": (lambda s: s.update(next_id=1e30), r"next_id must be at most .*, got 1e\+30"),
+    "meta that is none": (lambda s: first_pending(s).__setitem__(10, math.nan), "meta must be a mapping, got nan"),
     "another policy's formula": (lambda s: s["policy"].update(code="0" * 16), "has changed since this was saved"),
     "a schedule as policy": (lambda s: s.update(policy=ra.inverse_log(0.5).specification()), "policy"),
     "a policy's parameter": (lambda s: s["policy"]["parameters"].update(C=-1.0), "C must be positive"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +13,24 @@ from rightarm.logs.stream import read_events
 from interrupts import Interrupt, TimeIsUp, interrupted
 from log_story import START
 from rightarm.logs import LogWriter, read_log
+from rightarm.logs.blocks import read_events
+from rightarm.logs.events import Decision, Event, Reward
 
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
 
-def event(number: int) -> dict[str, Any]:
+def event(number: int) -> Event:
     """The event of this number: a decision, its reward so far, its end, and so on."""
-    about = {"id": 1 + (number - 1) // 3, "time": START + number}
+    own, time = 1 + (number - 1) // 3, START + number
     if number % 3 == 1:
-        more = {"arm": "red", "propensity": 0.5, "round": 1, "version": number, "unit": f"visitor {number}"}
-        return {"event": "decision", **about, **more}
-    return {"event": "reward", **about, "reward": float(number)} | ({"part": True} if number % 3 == 2 else {})
+        more = {"version": number, "unit": f"visitor {number}"}
+        return Decision(id=own, arm="red", propensity=0.5, round=1, time=time, **more)
+    return Reward(id=own, reward=float(number), part=number % 3 == 2, time=time)
+
+
+def as_written(events: Iterable[Event]) -> list[str]:
+    """Everything about events, times too."""
+    return [repr(one) for one in events]
 
 
 def write_next(log: LogWriter) -> None:
@@ -37,7 +45,8 @@ def check(path: Path, interrupts: int, error: type[BaseException] = Interrupt, *
         count, last = log.events, log.last_id
         assert count > interrupts / 10
         assert last == 1 + (count - 1) // 3
-        assert [{"event": e["event"], **e} for e in read_events(path)] == [event(n) for n in range(1, count + 1)]
+        assert as_written(read_events(path)) == as_written(event(n) for n in range(1, count + 1))
+        assert as_written(log) == as_written(read_events(path))
         write_next(log)
     with LogWriter(path, **options) as again:
         assert again.events > count
@@ -60,10 +69,10 @@ def test_what_was_interrupted_is_settled(tmp_path: Path, monkeypatch: pytest.Mon
     write = os.write
     with LogWriter(tmp_path / "log.jsonl") as log:
         log.write([event(1)])
-        assert log.settle() is None
-        for share, outcome in ((0.5, False), (1, True)):
+        assert log.events == 1
+        for share, happened in ((0.5, False), (1, True)):
 
-            def stop(file: int, data: memoryview, share: float = share) -> int:
+            def stop(file: int, data: bytes, share: float = share) -> int:
                 write(file, data[: int(share * len(data))])
                 raise KeyboardInterrupt
 
@@ -71,21 +80,20 @@ def test_what_was_interrupted_is_settled(tmp_path: Path, monkeypatch: pytest.Mon
                 patch.setattr(os, "write", stop)
                 with pytest.raises(KeyboardInterrupt):
                     log.write([event(2), event(3)])
-            assert log.settle() is outcome
-            assert log.settle() is outcome  # until the next write
-            assert log.events == (3 if outcome else 1)
+            assert log.events == (3 if happened else 1)
+            assert as_written(log) == as_written(event(n) for n in range(1, log.events + 1))
         with pytest.raises(ValueError, match="which is answered"):
             log.write([event(3)])
         log.write([event(4)])
-        assert log.settle() is None
-    assert list(read_events(tmp_path / "log.jsonl")) == [event(n) for n in range(1, 5)]
+        assert log.events == 4
+    assert as_written(read_events(tmp_path / "log.jsonl")) == as_written(event(n) for n in range(1, 5))
 
 
 def test_a_disk_that_fails_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Half of a line is written, and cannot be cut off at once: nothing else is written before it is."""
     write, path = os.write, tmp_path / "log.jsonl"
 
-    def half(file: int, data: memoryview) -> int:
+    def half(file: int, data: bytes) -> int:
         if len(data) < 50:
             raise OSError(28, "No space left on device")
         return write(file, data[: len(data) // 2])
@@ -106,4 +114,4 @@ def test_a_disk_that_fails_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         assert log.events == 1
         assert path.read_bytes() == before
         log.write([event(2)])
-    assert list(read_events(path)) == [event(1), event(2)]
+    assert as_written(read_events(path)) == as_written([event(1), event(2)])

@@ -229,17 +229,18 @@ def test_nothing_acknowledged_is_lost_by_kill_9(path: Path) -> None:
 
 
 WRONG_CALLS: dict[str, tuple[dict[str, Any], str]] = {
-    "propensity 0": ({"propensity": 0.0}, "propensity must be above 0 and at most 1, got 0.0"),
-    "propensity 1.5": ({"propensity": 1.5}, "propensity must be above 0 and at most 1, got 1.5"),
-    "propensity nan": ({"propensity": float("nan")}, "propensity must be finite, got nan"),
-    "id": ({"id": -1}, "id must be a whole number from 0 .*, got -1"),
-    "id text": ({"id": "1"}, "id must be a whole number from 0 .*, got '1'"),
-    "arm": ({"arm": None}, "arm must be a text, a number, true or false, got None"),
-    "arm inf": ({"arm": float("inf")}, "arm must be a finite number .*, got inf"),
+    "propensity 0": ({"propensity": 0.0}, r"^propensity must be float > 0\.0, got 0\.0$"),
+    "propensity 1.5": ({"propensity": 1.5}, r"^propensity must be float <= 1\.0, got 1\.5$"),
+    "propensity nan": ({"propensity": float("nan")}, "^propensity must be finite, got nan$"),
+    "id": ({"id": -1}, "^id must be int >= 0, got -1$"),
+    "id text": ({"id": "1"}, "^id must be int, got '1'$"),
+    "arm": ({"arm": None}, r"^arm must be bool \| int \| float \| str, got None$"),
+    "arm inf": ({"arm": float("inf")}, "^arm must be finite, got inf$"),
     "among": ({"among": ["b"]}, r"arm must be among \['b'\], got 'a'"),
     "true is not 1": ({"arm": True, "among": [1]}, r"arm must be among \[1\], got True"),
-    "time": ({"time": 1e12}, "time must be in seconds since 1970, .*, got 1000000000000.0"),
+    "time": ({"time": 1e12}, "^time must be float .*, got 1000000000000.0; times are in seconds since 1970$"),
     "twice": ({"id": 1}, "id must be a new one for every decision, got 1 again"),
+    "meta": ({"meta": {"a": {1, 2}.union}}, "^event must be what JSON can keep: "),
 }
 
 

@@ -287,7 +287,8 @@ class Bandit(Generic[A]):
 
     def _due(self) -> list[Waiting]:
         """Return decisions whose window has closed and which are not learned yet; to be called with the lock."""
-        return self._current().due(_now(self._clock))
+        state = self._current()
+        return [] if state.settings.window_of_reward is None else state.due(_now(self._clock))
 
     def close(self) -> None:
         """Close the log, if there is one; a bandit in a ``with`` statement does so at its end.

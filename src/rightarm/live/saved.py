@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -11,6 +12,7 @@ import msgspec
 from rightarm.formula import check_count, check_number
 from rightarm.live.arms import check_reward
 from rightarm.live.contextual import Context, arms_for
+from rightarm.live.decide import check_meta
 from rightarm.live.ledger import Answer, Ledger, Waiting, check_unit
 from rightarm.live.names import listed, name_from, plain_name
 from rightarm.live.state import State
@@ -21,7 +23,7 @@ from rightarm.scores.rewards import reward_scale
 
 FORMAT = "rightarm bandit"
 FORMAT_VERSION = 3
-KEY_BITS = 128
+LARGEST_ID = 2**62  # there is room for as many decisions again, and JSON's whole numbers end at 2^63
 
 
 class Place(NamedTuple):
@@ -69,15 +71,14 @@ def from_json(text: str | bytes, find_policy: Callable[[Specification], Policy])
         if not isinstance(plain, dict) or plain.get("format") != FORMAT:
             raise ValueError(f"this is not the state of a bandit: format must be {FORMAT!r}")
         if plain.get("version") != FORMAT_VERSION:
-            raise ValueError(f"version must be {FORMAT_VERSION}, got {plain.get('version')!r}")
+            what = f"version must be {FORMAT_VERSION}, got {plain.get('version')!r:.60}"
+            raise ValueError(f"{what}: another version of rightarm saved this bandit")
         state = _restored(plain, find_policy)
         place = None
         if plain["log"] is not None:
-            identity, events = plain["log"]
+            identity, events = _row("log", plain["log"], 2)
             place = Place(str(identity), check_count("log", events, least=0))
-        key = None if plain["key"] is None else int(plain["key"], 16)
-        if key is not None and not 0 <= key < 2**KEY_BITS:
-            raise ValueError(f"key must have {KEY_BITS} bits, got {plain['key']!r:.60}")
+        key = None if plain["key"] is None else _key_from(plain["key"])
     except (KeyError, TypeError, AttributeError, IndexError, OverflowError, RecursionError) as error:
         raise ValueError(f"this is not the state of a bandit: {type(error).__name__}: {error}") from None
     return Saved(state, place, key)
@@ -109,7 +110,7 @@ def _restored(plain: dict[str, Any], find_policy: Callable[[Specification], Poli
     if plain["status"] not in ("running", "paused", "archived"):
         raise ValueError(f"status must be running, paused or archived, got {plain['status']!r:.60}")
     state.status = plain["status"]
-    least_floor, least_even = plain["least"]
+    least_floor, least_even = _row("least", plain["least"], 2)
     state.least_floor = check_share("least", least_floor)
     state.least_even = check_share("least", least_even)
     state.events = check_count("events", plain["events"], least=0)
@@ -161,24 +162,24 @@ def _context(one: Waiting | Answer) -> list[Any]:
 
 def _ledger_from(plain: dict[str, Any], names: Sequence[Any]) -> Ledger:
     """Return the ledger that a saved bandit had, after a look at all of it; ``names`` are those of the arms."""
-    ledger = Ledger(check_count("first_id", plain["first_id"]))
-    ledger.next_id = check_count("next_id", plain["next_id"])
-    for row in listed("pending", plain["pending"]):
+    ledger = Ledger(check_count("first_id", plain["first_id"], most=LARGEST_ID))
+    ledger.next_id = check_count("next_id", plain["next_id"], least=ledger.first, most=LARGEST_ID)
+    for row in _rows(plain, "pending", 12, 13):
         *decision, so_far, context = row if len(row) == 13 else [*row, None]
         _check_new(ledger, decision[0])
         arm = _known_arm(decision[1], len(names))
         made = _decision_from(decision, names[arm])
         reward = None if so_far is None else check_reward(so_far)
         ledger.pending[made.id] = Waiting(made, arm, reward, _context_from(context))
-    for number, *answer in listed("answered", plain["answered"]):
+    for number, *answer in _rows(plain, "answered", 9):
         _check_new(ledger, number)
         ledger.remember(number, _answer_from(answer, len(names)))
-    for arm, *ends in listed("settled", plain["settled"]):
+    for arm, *ends in _rows(plain, "settled", 3):
         for end in ends:
             ledger.settle(_known_arm(arm, len(names)), check_reward(end))
-    for learned, arm, reward, *context in listed("observed", plain["observed"]):
+    for learned, arm, reward, *context in _rows(plain, "observed", 3, 4):
         ledger.observe(_answer_from([reward, arm, learned, 1.0, False, None, None, *(context or [None])], len(names)))
-    for row in listed("units", plain["units"]):
+    for row in _rows(plain, "units", 11):
         name = name_from(row[1])
         if name not in names:
             raise ValueError(f"units must be decisions for known arms, got {row!r:.60}")
@@ -188,6 +189,24 @@ def _ledger_from(plain: dict[str, Any], names: Sequence[Any]) -> Ledger:
         waiting = ledger.pending.get(made.id)
         ledger.units[made.unit] = made if waiting is None else waiting.decision
     return ledger
+
+
+def _rows(plain: dict[str, Any], name: str, *lengths: int) -> list[list[Any]]:
+    """Return the rows of that name, each of one of these lengths."""
+    return [_row(name, row, *lengths) for row in listed(name, plain[name])]
+
+
+def _row(name: str, row: Any, *lengths: int) -> list[Any]:
+    if not isinstance(row, list) or len(row) not in lengths:
+        expected = " or ".join(map(str, lengths))
+        raise ValueError(f"{name} must have lists of {expected} values, got {row!r:.60}")
+    return row
+
+
+def _key_from(text: Any) -> int:
+    if not isinstance(text, str) or re.fullmatch("[0-9a-f]{32}", text) is None:
+        raise ValueError("key must be 32 hexadecimal digits")  # what it is stays a secret
+    return int(text, 16)
 
 
 def _check_new(ledger: Ledger, number: Any) -> None:
@@ -212,8 +231,8 @@ def _decision_from(row: Sequence[Any], name: Any) -> Decision[Any]:
         group=group,
         unit=None if unit is None else check_unit(unit),
         error=check_number("error", error),
-        among=None if among is None else [name_from(one) for one in listed("among", among)],  # type: ignore[misc]
-        meta=meta,
+        among=None if among is None else [name_from(one) for one in listed("among", among)],
+        meta=None if meta is None else check_meta(meta),
     )
 
 

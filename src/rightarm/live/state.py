@@ -318,8 +318,10 @@ class State:
         factor, shift = change_of_scale(self.scale, scale)
         if (factor, shift) != (1.0, 0.0):
             known.rescale(factor, shift)
-        if policy.rewards is not None and not known.within(*policy.rewards):
-            raise WrongValue("policy", f"{policy!r} is for other rewards than were learned; see reward_range")
+        before = self.known.policy
+        if policy is not before and policy.rewards is not None and not known.within(*policy.rewards):
+            what = f"{policy!r} is for other rewards than {before!r} has learned; see reward_range"
+            raise WrongValue("policy", f"must be for the rewards that there were: {what}")
         self.have(settings, known, scale)
         if self.reward_range is not None and not self.within(*self.reward_range):
             low, high = self.reward_range
@@ -333,10 +335,18 @@ class State:
         for waiting in self.ledger.pending.values():
             if waiting.so_far is None:
                 continue
-            self.check_reward(waiting.so_far)
+            self._check_so_far(waiting.decision.id, waiting.so_far)
             if not self.settings.at_close:
                 what = f"must stay 'at close' while decisions have a reward so far, as {waiting.decision.id} has"
                 raise WrongValue("learn", what)
+
+    def _check_so_far(self, number: int, reward: float) -> None:
+        """Raise if the reward that a decision has so far could not be learned."""
+        try:
+            self.check_reward(reward)
+        except WrongValue as error:
+            what = f"of decision {number} so far {str(error).removeprefix('reward ')}"
+            raise WrongValue("reward", what, code=error.code) from None
 
     def check_settings(self) -> None:
         """Raise if the settings are not for the arms that there are."""

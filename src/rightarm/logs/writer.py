@@ -9,7 +9,9 @@ again: if all that was to be written is there, it has happened; otherwise what i
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import math
 import os
 import threading
 import uuid
@@ -17,7 +19,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rightarm.errors import WrongValue
+import msgspec
+
+from rightarm.errors import WrongType, WrongValue
 from rightarm.files import Held, sync_folder, write_whole
 from rightarm.logs.blocks import read_blocks
 from rightarm.logs.events import (
@@ -33,7 +37,7 @@ from rightarm.logs.events import (
     Observation,
     Reward,
 )
-from rightarm.logs.lines import LINES, Head, Numbering, PathLike, as_lines, part_path, part_paths
+from rightarm.logs.lines import LINES, Head, Numbering, PathLike, as_lines, described, part_path, part_paths
 from rightarm.logs.order import EventOrder
 from rightarm.logs.outcomes import read_order
 from rightarm.logs.parquet import PARQUET
@@ -116,6 +120,7 @@ class LogWriter:
         sync_folder(self.path.parent)
         numbering = Numbering()
         self._order: EventOrder | None = read_order(self.path, numbering)
+        self._untaken: tuple[int, Sequence[Event]] = (0, ())  # events that the order may not know, and the first's number
         self.identity = uuid.uuid4().hex if numbering.head is None else numbering.head.log
         self._end = _End(file, size, len(parts), self._order.events, self._order.latest)
 
@@ -188,13 +193,16 @@ class LogWriter:
     def write(self, events: Sequence[Event]) -> None:
         """Append several events after a look at each, none of them if one is wrong or cannot be written."""
         checked = [_checked(event) for event in events]
-        order = self._read_order()
-        order.check(checked)
-        first = self.events + 1
-        self.append(checked)
-        for place, event in enumerate(checked, start=first):
-            order.take(event, place)
-        self._order = order
+        self._check_process()
+        with self._threads:
+            self._check_open()
+            self._look_at_file()
+            self._known_order().check(checked)
+            if not checked:
+                return
+            self._untaken = self._end.events + 1, checked
+            self._append(checked)
+            self._known_order()
 
     # The journal.
 
@@ -207,7 +215,9 @@ class LogWriter:
     @property
     def last_id(self) -> int | None:
         """Return the largest id of a decision in the log."""
-        return self._read_order().last_id
+        self._look()
+        with self._threads if os.getpid() == self._process else contextlib.nullcontext():
+            return self._known_order().last_id
 
     def __iter__(self) -> Iterator[Event]:
         """Yield the events, from the first on."""
@@ -227,6 +237,8 @@ class LogWriter:
         with self._threads:
             self._check_open()
             self._look_at_file()
+            self._order = None  # until somebody asks, who then reads it
+            self._untaken = 0, ()
             self._append(events)
 
     def _check_process(self) -> None:
@@ -245,7 +257,6 @@ class LogWriter:
             end = self._next_part(end)
             lines = self._lines(end, events)
         after = _after(end, lines, events)
-        self._order = None  # until somebody asks, who then reads it
         self._unfinished = end, after
         try:
             _write_all(end.file, lines)
@@ -275,12 +286,15 @@ class LogWriter:
             self._held.close_one(before.file)
         return end
 
-    def _read_order(self) -> EventOrder:
-        """Return what says which events can follow those in the file."""
-        self._look()
-        if self._order is not None:
-            return self._order
-        return read_order(self.path, Numbering())
+    def _known_order(self) -> EventOrder:
+        """Return what says which events can follow those in the file; may be broken off, and is done again then."""
+        if self._order is None:
+            self._order = read_order(self.path, Numbering())
+        first, events = self._untaken
+        for place, event in enumerate(events, start=first):
+            if place <= self._end.events:
+                self._order.take(event, place)
+        return self._order
 
     # What was broken off.
 
@@ -368,11 +382,21 @@ class LogWriter:
 
 def _checked(event: Event) -> Event:
     """Return an event after a look at all of it: what JSON makes of it must be an event, too."""
+    if not isinstance(event, Event):
+        raise WrongType("event", f"must be an event such as Reward(...), got {event!r:.200}")
+    fields = msgspec.structs.asdict(event)
+    for name, value in fields.items():
+        if isinstance(value, float) and not math.isfinite(value):  # which JSON would make null
+            raise WrongValue(name, f"must be finite, got {value}")
     try:
-        checked: Event = DECODER.decode(ENCODER.encode(event))
+        return DECODER.decode(ENCODER.encode(event))
+    except msgspec.ValidationError as error:
+        what = described(error, fields)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise WrongValue("event", f"must be right in all its fields: {error}, got {event!r:.300}") from None
-    return checked
+        raise WrongValue("event", f"must be what JSON can keep: {error}, got {event!r:.300}") from None
+    name, _, rest = what.partition(" ")
+    hint = "; times are in seconds since 1970" if name == "time" else ""
+    raise WrongValue(name, rest + hint)
 
 
 def _after(end: _End, lines: bytes, events: Sequence[Event]) -> _End:
