@@ -21,7 +21,7 @@ import rightarm as ra
 from rightarm.client import ServiceError
 from rightarm.client.steps import FIRST_PAUSE, LONGEST_PAUSE, Lost, Reply, Request, patiently
 from rightarm.logs.events import Decision
-from rightarm.messages import Ask, Definition, Tell
+from rightarm.messages import Ask, Change, Definition, Tell
 from rightarm.store import open_store, verbs
 
 URL = "http://service.test/prefix"
@@ -210,6 +210,17 @@ def test_arms_and_changes() -> None:
         {"policy": "UCB(C=1)", "estimator": "Linear(['hour'])"},
         *({"status": status} for status in ("paused", "running", "archived")),
     ]
+
+
+def test_settings_change_and_null_is_not_absent() -> None:
+    recorder = Recorder(home=BANDIT)
+    home = recorder.service()["home"]
+    home.change(floor=0.1, default=None, window_of_reward=timedelta(minutes=1))
+    assert recorder.bodies == [{"floor": 0.1, "default": None, "window_of_reward": 60.0}]
+    read = msgspec.json.decode(recorder.requests[0].content, type=Change)
+    assert (read.floor, read.default, read.control) == (0.1, None, msgspec.UNSET)
+    with pytest.raises(TypeError, match="change takes the settings of a bandit, got flor"):
+        home.change(flor=0.1)
 
 
 def test_reads() -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rightarm.logs.stream import read_events
 
 from interrupts import Interrupt, TimeIsUp, interrupted
 from log_story import START

@@ -328,8 +328,8 @@ class BanditVerbs:
     ) -> Steps[Bandit]:
         """Change arms, policy, status or settings from now on, as `rightarm.Bandit.change` does.
 
-        ``changes`` are the other fields of `rightarm.messages.Change`, such as ``floor=0.05``; None takes a setting away,
-        and what is left out stays.
+        ``changes`` are the other fields of `rightarm.messages.Change`, such as ``floor=0.05``; None takes a setting
+        away, and what is left out stays.
         """
         unknown = changes.keys() - set(Change.__struct_fields__)
         if unknown:

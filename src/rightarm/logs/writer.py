@@ -120,7 +120,10 @@ class LogWriter:
         sync_folder(self.path.parent)
         numbering = Numbering()
         self._order: EventOrder | None = read_order(self.path, numbering)
-        self._untaken: tuple[int, Sequence[Event]] = (0, ())  # events that the order may not know, and the first's number
+        self._untaken: tuple[int, Sequence[Event]] = (
+            0,
+            (),
+        )  # events that the order may not know, and the first's number
         self.identity = uuid.uuid4().hex if numbering.head is None else numbering.head.log
         self._end = _End(file, size, len(parts), self._order.events, self._order.latest)
 
