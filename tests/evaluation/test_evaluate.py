@@ -14,6 +14,7 @@ import pytest
 
 import rightarm as ra
 from adaptive_logs import LAW, MEANS, Log, adaptive_logs, even_log, softmax_log, z
+from few import few
 from rightarm.evaluation import Evaluation, evaluate, replay
 from rightarm.logs import LogWriter
 
@@ -71,7 +72,7 @@ def results(logs: list[Log], policy: Any, **options: Any) -> list[Evaluation]:
         return [evaluate(log, policy, **options) for log in logs]
 
 
-@pytest.mark.parametrize("law", [LAW, {"c": 1.0}, "uniform"], ids=str)
+@pytest.mark.parametrize("law", few(1, [LAW, {"c": 1.0}, "uniform"]), ids=str)
 def test_unbiased_and_covering_on_adaptive_logs(adaptive: list[Log], law: Any) -> None:
     truth = float(
         MEANS.mean() if law == "uniform" else sum(law.get(a, 0) * m for a, m in zip("abc", MEANS, strict=True))

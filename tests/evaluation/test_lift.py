@@ -29,7 +29,7 @@ def truths(log: dict[str, list[Any]], against: str, eta: float, floor: float) ->
 
 
 @pytest.mark.parametrize("floor", few(1, [0.05, None]))
-@pytest.mark.parametrize("against", ["uniform", "a", "b"])
+@pytest.mark.parametrize("against", few(1, ["uniform", "a", "b"]))
 def test_coverage_on_adaptive_logs(against: str, floor: float | None) -> None:
     logs = adaptive_logs()
     found = [ra.lift(log, against, floor=floor) for log in logs]

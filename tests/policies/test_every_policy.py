@@ -71,8 +71,14 @@ def test_beta_thompson_passes_the_exported_check() -> None:
 
 @pytest.mark.full
 @pytest.mark.parametrize("name", EVERY)
-def test_every_policy_passes_the_exported_check(name: str) -> None:
-    check_policy(EVERY[name].policy)
+def test_contract_at_length(name: str) -> None:
+    """The same with many states, and the exported check of every policy."""
+    case = EVERY[name]
+    if isinstance(case, PolicyCase):
+        check_scores(case, examples=200)
+    else:
+        check_remembering_scores(case, examples=200)
+    check_policy(case.policy)
 
 
 def test_every_exported_policy_has_a_row() -> None:
@@ -108,11 +114,12 @@ def states(draw: st.DrawFn) -> tuple[int, list[int], list[float], list[float]]:
     return draw(st.integers(max(2, sum(pulls) + 1), 10**8)), pulls, means, z
 
 
-def check_scores(case: PolicyCase) -> None:
+def check_scores(case: PolicyCase, examples: int = 20) -> None:
     """Scores are the formula, live and compiled; relabelled arms have relabelled scores; only differences matter."""
     policy = case.policy
 
     @given(states(), st.randoms(use_true_random=False), st.integers(-1000, 1000), st.integers(0, 2**32))
+    @settings(max_examples=examples)
     def check(state: Any, random: Any, shift: int, seed: int) -> None:
         t, pulls, means, z = state
         live = policy.scores(*state)
@@ -204,11 +211,12 @@ def remembered(draw: st.DrawFn) -> tuple[int, dict[str, Any], list[list[float]]]
     return sum(pulls) + 1, state, columns
 
 
-def check_remembering_scores(case: PlayerCase) -> None:
+def check_remembering_scores(case: PlayerCase, examples: int = 20) -> None:
     """Scores are the same compiled and relabelled, and what is explored are probabilities."""
     policy = case.policy
 
     @given(remembered(), st.randoms(use_true_random=False))
+    @settings(max_examples=examples)
     def check(given_state: Any, random: Any) -> None:
         t, state, columns = given_state
         memory = dict(zip(policy.columns, columns, strict=False))

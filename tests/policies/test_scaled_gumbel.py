@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 import rightarm as ra
+from few import few
 
 POLICY = ra.ScaledGumbel()
 
@@ -35,13 +36,13 @@ QUIET = {
 }
 
 
-@pytest.mark.parametrize("problem", QUIET.values(), ids=QUIET)
-def test_a_quiet_arm_does_not_end_the_search(problem: ra.Problem) -> None:
+@pytest.mark.parametrize("name", few(1, QUIET))
+def test_a_quiet_arm_does_not_end_the_search(name: str) -> None:
     """At most one run in 200 stays with the worse arm.
 
     A scale that is read off the quiet arm loses the coin after a few zeros, in 6 to 70% of these runs.
     """
-    horizon, runs = 100_000, 600
+    problem, horizon, runs = QUIET[name], 100_000, 600
     regret = ra.simulate(POLICY, problem, horizon=horizon, replications=runs, seed=7).regret[0, :, -1]
     gap = problem.means.max() - problem.means.min()
     stuck = int((regret > 0.9 * gap * horizon).sum())

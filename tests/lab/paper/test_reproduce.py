@@ -150,7 +150,7 @@ def test_interrupted_it_says_how_to_go_on_and_gives_the_same(
         kept += 1
         put(results, pieces)
 
-    command = ["reproduce", "heavy-tails", "--quick", "--replications", "16", "--output", str(tmp_path)]
+    command = ["reproduce", "theorem5", "--quick", "--replications", "16", "--output", str(tmp_path)]
     with monkeypatch.context() as patch:
         patch.setattr(Results, "put", interrupt)
         outcome = CliRunner().invoke(app, command)
@@ -158,13 +158,13 @@ def test_interrupted_it_says_how_to_go_on_and_gives_the_same(
     assert "the same command goes on from there" in outcome.output
     parts = {path: path.stat().st_mtime_ns for path in (tmp_path / "parts").iterdir()}
     assert len(parts) == 2
-    assert not (tmp_path / "heavy-tails.html").exists()
+    assert not (tmp_path / "theorem5.html").exists()
     outcome = CliRunner().invoke(app, command)
     assert outcome.exit_code == 0, outcome.output
     assert {path: path.stat().st_mtime_ns for path in parts} == parts  # nothing finished was computed again
-    whole = undisturbed / "heavy-tails-quick"
+    whole = undisturbed / "theorem5-quick"
     assert CliRunner().invoke(app, [*command[:-1], str(whole)]).exit_code == 0  # which writes its page
-    for name in ("heavy-tails.csv", "heavy-tails.html"):
+    for name in ("theorem5.csv", "theorem5.html"):
         assert (tmp_path / name).read_bytes() == (whole / name).read_bytes()
 
 
