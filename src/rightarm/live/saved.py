@@ -231,9 +231,13 @@ def _decision_from(row: Sequence[Any], name: Any) -> Decision[Any]:
         group=group,
         unit=None if unit is None else check_unit(unit),
         error=check_number("error", error),
-        among=None if among is None else [name_from(one) for one in listed("among", among)],
+        among=None if among is None else _names("among", among),
         meta=None if meta is None else check_meta(meta),
     )
+
+
+def _names(name: str, plain: Any) -> list[Any]:
+    return [name_from(one) for one in listed(name, plain)]
 
 
 def _propensity(value: Any) -> float:

@@ -223,7 +223,7 @@ def _plain(value: Any) -> Any:
 
 
 ENCODER = msgspec.json.Encoder(enc_hook=_plain)
-DECODER = msgspec.json.Decoder(AnyEvent)
+DECODER: msgspec.json.Decoder[Event] = msgspec.json.Decoder(AnyEvent)
 
 
 def without_context(event: Event) -> Event:
