@@ -7,9 +7,11 @@ from functools import partial
 from typing import Any
 
 from rightarm.errors import WrongValue
+from rightarm.estimators import Linear
+from rightarm.estimators.extension import Extension, extended
 from rightarm.formula import difference, from_specification, present
 from rightarm.live.arms import Arms
-from rightarm.live.contextual import arms_for
+from rightarm.live.contextual import ContextArms, arms_for
 from rightarm.live.ledger import Ledger
 from rightarm.scores.policy import Policy
 from rightarm.scores.rewards import Scale
@@ -90,28 +92,39 @@ def change_of_scale(before: Scale | None, after: Scale | None) -> tuple[float, f
 
 
 def carried_over(known: Arms, policy: Policy, ledger: Ledger) -> tuple[Arms, Ledger]:
-    """Return the same statistics for another policy, or raise an error that says what does not carry over.
+    """Return the same statistics and decisions for another policy, or raise an error that says what is in the way.
 
-    Pulls, means and spreads do, whatever the policy is. An estimator's state is of use to the same estimator only, and
-    what a policy remembers besides (``learn``) to a policy that learns it by the same formulas and parameters.
+    Pulls, means and spreads carry over, whatever the policy is. An estimator's state is of use to the same estimator
+    only, or to a linear one with more features, which are missing in what was learned; and what a policy remembers
+    besides (``learn``) to a policy that learns it by the same formulas and parameters.
     """
     before = known.policy
     try:
         _check_memory(before, policy)
         new = arms_for(policy, known.discount, known.window)
+        if before.estimator != policy.estimator:
+            extension = _extension(before, policy)
+            assert isinstance(known, ContextArms)
+            assert isinstance(new, ContextArms)
+            new.take_extended(known, extension)
+            return new, ledger.extended(extension)
         for _ in range(known.count):
             new.add()
         new.restore(known.to_json())
     except ValueError as error:
-        raise WrongValue(
-            "policy", f"must carry on: what {before!r} has learned does not carry over to {policy!r}: {error}"
-        ) from None
+        what = f"must carry on: what {before!r} has learned does not carry over to {policy!r}: {error}"
+        raise WrongValue("policy", what) from None
     return new, ledger
 
 
-def _check_memory(before: Policy, after: Policy) -> None:
-    if before.estimator != after.estimator:
+def _extension(before: Policy, after: Policy) -> Extension:
+    """Return the way to an estimator with more features."""
+    if not isinstance(before.estimator, Linear) or not isinstance(after.estimator, Linear):
         raise ValueError(f"the estimator was {before.estimator} and would be {after.estimator}")
+    return extended(before.estimator, after.estimator)
+
+
+def _check_memory(before: Policy, after: Policy) -> None:
     if before.columns != after.columns:
         columns = [", ".join(policy.columns) or "nothing" for policy in (before, after)]
         raise ValueError(f"it remembers {columns[0]} of an arm besides pulls and mean, the other {columns[1]}")

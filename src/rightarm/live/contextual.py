@@ -14,6 +14,7 @@ from rightarm.contexts.moments import COUNT as VALUES
 from rightarm.contexts.moments import SQUARES
 from rightarm.estimators import Linear, arrowhead
 from rightarm.estimators.compiled import GAP_VARIANCE, MEAN, PULLS, VARIANCE
+from rightarm.estimators.extension import Extension
 from rightarm.estimators.linear import see_arms, see_context
 from rightarm.estimators.statistics import COUNT, LOST, OWN, SPREAD, SUM, correct_reward
 from rightarm.formula import check_count, check_number
@@ -43,6 +44,12 @@ class Context(NamedTuple):
             raise ValueError(f"context must be three texts of base64, got {texts!r:.60}")
         parts = [_decoded("context", text) for text in texts[:2]]
         return cls(parts[0].tobytes(), parts[1].tobytes(), _bytes("context", texts[2]))
+
+    def extended(self, extension: Extension) -> Context:
+        """Return the context with features that were added missing."""
+        encoded = extension.encoded(np.frombuffer(self.encoded))
+        row = extension.row(np.frombuffer(self.row))
+        return Context(encoded.tobytes(), row.tobytes(), self.could)
 
     def numbers(self) -> list[float]:
         """The encoded context as plain numbers."""
@@ -204,6 +211,21 @@ class ContextArms(Arms):
     def notice(self, seen: Seen) -> None:
         """A decision was made in this context."""
         self.moments = seen.moments
+
+    # More features.
+
+    def take_extended(self, other: ContextArms, extension: Extension) -> None:
+        """Know what a model with fewer features has learned; in what it learned from, the others were missing."""
+        for _ in range(other.count):
+            self.add()
+        count = self.count
+        factor, self.common = extension.model(other.factor[:, :count], other.common, count)
+        self.factor[:, :count] = factor
+        self.kept[:count] = other.kept[:count]
+        self.moments = extension.moments(other.moments)
+        self.told = other.told
+        self.total = other.total
+        self.largest = other.largest.copy()
 
     # Learning.
 

@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 
 from rightarm.errors import WrongType, WrongValue
+from rightarm.estimators.extension import Extension
 from rightarm.live.contextual import Context
 from rightarm.logs.events import Decision, Unit
 from rightarm.types import F64, I64
@@ -140,6 +141,21 @@ class Ledger:
         """Leave out some ids, unless a seed decides them: another copy of this bandit may have used the next ones."""
         if self.first != 1:
             self.next_id += secrets.randbits(SKIPPED_BITS)
+
+    def extended(self, extension: Extension) -> Self:
+        """Return the same ledger with contexts that have more features, which are missing in all of them."""
+
+        def more(rows: dict[int, Any]) -> dict[int, Any]:
+            return {
+                number: msgspec.structs.replace(one, context=one.context.extended(extension))
+                for number, one in rows.items()
+            }
+
+        twin = self.copy()
+        twin.pending = more(self.pending)
+        twin.answered = more(self.answered)
+        twin.observed = more(self.observed)
+        return twin
 
     # Questions.
 
