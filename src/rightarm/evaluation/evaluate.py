@@ -17,9 +17,6 @@ import numpy as np
 from rightarm.evaluation.common import (
     as_html,
     as_text,
-    check_floor,
-    check_propensities,
-    declared,
     in_words,
     rows_in_words,
     warning_of,
@@ -27,7 +24,6 @@ from rightarm.evaluation.common import (
 from rightarm.evaluation.expected import Expected, expected_by
 from rightarm.evaluation.targets import Chooser, Target, chooser_of, features_for, name_of
 from rightarm.inference.confidence import check_confidence, joint_lower_bound
-from rightarm.logs.log import log_of
 from rightarm.logs.rows import Rows, read_rows
 from rightarm.types import F64
 
@@ -159,21 +155,18 @@ def evaluate(
     >>> round(result.ips, 9), round(result.mean_weight, 9)
     (0.5, 1.0)
     """
-    log = log_of(log)
-    (low, high), floor = declared(log, reward_range, floor)
+    rows = read_rows(log, arms, reward_range=reward_range, missing=missing, floor=floor, features=features_for(policy))
+    rows.check_weights()
+    low, high = rows.reward_range
     span = high - low
-    rows = read_rows(log, arms, (low, high), missing, features_for(policy))
-    check_propensities(rows)
-    target = chooser_of(policy, rows, (low, high))
-    scaled = (rows.rewards - low) / span
-    models = expected_by(rewards, rows, scaled, (low, high), folds)
-    weights, robust, largest = weighted(rows, scaled, target, *models)
-    earned = weights * scaled
-    bound = None if floor is None else largest / check_floor(floor, rows)  # no weight can be larger
+    target = chooser_of(policy, rows)
+    weights, robust, largest = weighted(rows, target, *expected_by(rewards, rows, folds))
+    earned = weights * rows.scaled
+    bound = None if rows.floor is None else largest / rows.check_floor(rows.floor)  # no weight can be larger
     lower, upper = _interval(weights, earned, robust[-1], bound, confidence)
     total = float(weights.sum())
     name = name_of(policy)
-    warnings = [text for text in (warning_of(rows, log), *_complaints(rows, target, weights)) if text]
+    warnings = [text for text in (warning_of(rows), *_complaints(rows, target, weights)) if text]
     if lower > upper:
         warnings.append("the interval is empty: the propensities cannot be those that chose the arms")
     for text in warnings:
@@ -192,8 +185,8 @@ def evaluate(
         effective_rows=_effective(weights),
         mean_weight=total / weights.size,
         max_weight=float(weights.max()),
-        reward_range=(low, high),
-        floor=floor,
+        reward_range=rows.reward_range,
+        floor=rows.floor,
         warnings=tuple(warnings),
         open_windows=rows.open_windows,
     )
@@ -210,7 +203,7 @@ def _interval(weights: F64, earned: F64, robust: F64, bound: float | None, confi
     return min(1.0, joint_lower_bound(below, side)), max(0.0, 1 - joint_lower_bound(above, side))
 
 
-def weighted(rows: Rows, scaled: F64, target: Chooser, *models: Expected) -> tuple[F64, F64, float]:
+def weighted(rows: Rows, target: Chooser, *models: Expected) -> tuple[F64, F64, float]:
     """Return every row's weight, and its doubly robust reward by each model of what is expected.
 
     Models may be the same. The third is the largest probability that the target can give an arm.
@@ -218,7 +211,7 @@ def weighted(rows: Rows, scaled: F64, target: Chooser, *models: Expected) -> tup
     different = list(dict.fromkeys(models))
     weights, robust = np.empty(rows.arms.size), np.empty((len(different), rows.arms.size))
     law = np.zeros(len(rows.names))
-    for t, (arm, propensity, reward) in enumerate(zip(rows.arms, rows.propensities, scaled, strict=True)):
+    for t, (arm, propensity, reward) in enumerate(zip(rows.arms, rows.propensities, rows.scaled, strict=True)):
         available = rows.available(t)
         law[:] = 0.0
         law[available] = target.probabilities(t, available)

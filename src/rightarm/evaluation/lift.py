@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from rightarm.evaluation.common import check_floor, declared, in_words, rows_in_words, warning_of
+from rightarm.evaluation.common import in_words, rows_in_words, warning_of
 from rightarm.evaluation.evaluate import weighted
 from rightarm.evaluation.expected import running
 from rightarm.evaluation.targets import chooser_of
 from rightarm.inference.confidence import check_confidence, joint_lower_bound
-from rightarm.logs.log import log_of
 from rightarm.logs.rows import Rows, read_rows
 from rightarm.text import number, signed
 from rightarm.types import F64
@@ -93,18 +92,17 @@ def lift(
     >>> round(found.estimate, 4), round(found.low, 4), round(found.high, 4)
     (0.25, 0.2065, 0.2637)
     """
-    log = log_of(log)
-    (low, high), floor = declared(log, reward_range, floor)
+    rows = read_rows(log, arms, reward_range=reward_range, missing=missing, floor=floor)
+    low, high = rows.reward_range
     span = high - low
-    rows = read_rows(log, arms, (low, high), missing)
-    scaled = (rows.rewards - low) / span
+    scaled = rows.scaled
     weights = _weights(rows, against)
     side = (1 + check_confidence(confidence)) / 2
     bets = [[((1 - scaled) * (weights - 1) + 1, 0.0)], [(scaled * (weights - 1) + 1, 0.0)]]
-    if floor is not None:
+    if rows.floor is not None:
         law = UNIFORM if against == UNIFORM else {against: 1.0}
-        _, (robust,), largest = weighted(rows, scaled, chooser_of(law, rows, (low, high)), running(rows, scaled))
-        bound = largest / check_floor(floor, rows)  # no weight can be larger
+        _, (robust,), largest = weighted(rows, chooser_of(law, rows), running(rows))
+        bound = largest / rows.check_floor(rows.floor)  # no weight can be larger
         bets[0].append((1 + scaled - robust, bound))
         bets[1].append((1 - scaled + robust, bound))
     least = joint_lower_bound(bets[0], side) - 1
@@ -120,11 +118,11 @@ def lift(
         low=span * least,
         high=span * most,
         confidence=confidence,
-        reward_range=(low, high),
-        floor=floor,
+        reward_range=rows.reward_range,
+        floor=rows.floor,
         left_out=rows.left_out,
         open_windows=rows.open_windows,
-        warning=warning_of(rows, log),
+        warning=warning_of(rows),
     )
 
 

@@ -11,8 +11,6 @@ import numpy as np
 from rightarm.evaluation.common import (
     as_html,
     as_text,
-    check_floor,
-    declared,
     in_words,
     rows_in_words,
     warning_of,
@@ -20,7 +18,6 @@ from rightarm.evaluation.common import (
 from rightarm.evaluation.targets import Target, chooser_of, features_for, name_of
 from rightarm.formula import check_count
 from rightarm.inference.confidence import interval
-from rightarm.logs.log import log_of
 from rightarm.logs.rows import Rows, read_rows
 from rightarm.types import F64
 
@@ -110,17 +107,16 @@ def replay(
     >>> result.pulls["b"] > 300, result.mean > 0.9
     (True, True)
     """
-    log = log_of(log)
-    (low, high), own = declared(log, reward_range, floor)
+    rows = read_rows(log, arms, reward_range=reward_range, missing=missing, floor=floor, features=features_for(policy))
+    low, high = rows.reward_range
     span = high - low
-    rows = read_rows(log, arms, (low, high), missing, features_for(policy))
-    target = chooser_of(policy, rows, (low, high))
+    target = chooser_of(policy, rows)
     random = np.random.default_rng(check_count("seed", seed, least=0))
     if floor is None and not _is_even(rows):
-        floor = own  # an even log would only lose rows by it
+        floor = rows.floor  # an even log would only lose rows by it
     if floor is None:
         _check_even(rows)
-    least = float(rows.propensities.min()) if floor is None else check_floor(floor, rows)
+    least = float(rows.propensities.min()) if floor is None else rows.check_floor(floor)
     kept = []
     for t, (arm, propensity, reward) in enumerate(zip(rows.arms, rows.propensities, rows.rewards, strict=True)):
         if floor is not None and random.random() * propensity >= least:
@@ -147,11 +143,11 @@ def replay(
         high=low + span * ends[1],
         confidence=confidence,
         pulls={name: int(count) for name, count in zip(rows.names, counts, strict=True)},
-        reward_range=(low, high),
+        reward_range=rows.reward_range,
         floor=floor,
         rewards=rewards,
         open_windows=rows.open_windows,
-        warning=warning_of(rows, log),
+        warning=warning_of(rows),
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from rightarm import inference
-from rightarm.evaluation.common import declared, warning_of
+from rightarm.evaluation.common import warning_of
 from rightarm.evaluation.lift import UNIFORM, Lift, lift
 from rightarm.evaluation.sample_ratio import SampleRatio, sample_ratio
 from rightarm.files import write_whole
@@ -24,10 +24,9 @@ from rightarm.lab.report.charts import text as label
 from rightarm.lab.report.differences import Value
 from rightarm.lab.report.pages import render
 from rightarm.lab.run.runner import duration
-from rightarm.logs.contexts import features_of
 from rightarm.logs.events import Changed
 from rightarm.logs.log import UNKNOWN, Log, log_of
-from rightarm.logs.rows import Rows, read_rows
+from rightarm.logs.rows import Rows, features_of, read_rows
 from rightarm.simulation.panels import Style, styles_of
 from rightarm.text import counted, number, percent, signed
 from rightarm.types import F64, I64
@@ -102,10 +101,10 @@ def log_report(
     """
     default_title = f"Report of {Path(log).name}" if isinstance(log, str | os.PathLike) else "Report of a log"
     log = log_of(log)
-    limits, least = declared(log, reward_range, floor)
-    rows = read_rows(log, None, limits, missing)
-    page = _Page(log, rows, limits, check_confidence(confidence), log.settings.control if control is None else control)
-    page.options = {"reward_range": limits, "missing": missing, "confidence": confidence, "floor": least}
+    rows = read_rows(log, reward_range=reward_range, missing=missing, floor=floor)
+    page = _Page(log, rows, check_confidence(confidence), log.settings.control if control is None else control)
+    page.options = {"missing": missing, "confidence": confidence}
+    page.options |= {"reward_range": rows.reward_range, "floor": rows.floor}
     path = Path(path)
     write_whole(path, page.render(title or default_title).encode())
     return path
@@ -142,12 +141,10 @@ class _Page:
     options: dict[str, Any]
     """Those of `lift`."""
 
-    def __init__(
-        self, log: Log, rows: Rows, reward_range: tuple[float, float], confidence: float, control: Hashable
-    ) -> None:
+    def __init__(self, log: Log, rows: Rows, confidence: float, control: Hashable) -> None:
         self.log = log
         self.rows = rows
-        self.range = reward_range
+        self.range = rows.reward_range
         self.confidence = confidence
         self.is_contextual = _is_contextual(log)
         self.kinds = _left_out(log)
@@ -158,9 +155,9 @@ class _Page:
         places = {name: i for i, name in enumerate(self.names)}
         self.arms = np.array([places.get(name, -1) for name in log.names])[log.arms]  # of all decisions
         self.statistics = self._statistics()
-        self.means: Means = inference.means(*self.statistics, reward_range, confidence)
+        self.means: Means = inference.means(*self.statistics, self.range, confidence)
         self.check: SampleRatio = sample_ratio(log)
-        self.warning = warning_of(rows, log)
+        self.warning = warning_of(rows)
 
     def _named(self, control: Hashable) -> Any:
         """The control among the arms; by its text, since a command line knows no other."""
