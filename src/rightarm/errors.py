@@ -1,7 +1,7 @@
 """Errors that say which field of a request is wrong, so that nobody has to find it in their text.
 
-Both are what Python would raise: a `ValueError` or a `TypeError`. The field comes first in the text, and stands by itself
-in ``field``; ``code`` is a short name of what is wrong, for programs.
+Both are what Python would raise: a `ValueError` or a `TypeError`. The field comes first in the text, and stands by
+itself in ``field``; ``code`` is a short name of what is wrong, for programs.
 """
 
 from __future__ import annotations

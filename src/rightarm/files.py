@@ -88,7 +88,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_leave_to_parent)
 
 
-def write_whole(path: Path, content: bytes) -> None:
+def write_whole(path: Path, content: bytes, mode: int = 0o644) -> None:
     """Write a file so that it is there whole or not at all, and on the disk when this returns.
 
     >>> import tempfile
@@ -100,7 +100,7 @@ def write_whole(path: Path, content: bytes) -> None:
     """
     new = path.with_name(f"{path.name}.{secrets.token_hex(4)}{NEW}")  # a name that no one else chooses, on any machine
     try:
-        _write(new, content)
+        _write(new, content, mode)
         os.replace(new, path)
         sync_folder(path.parent)
     except OSError as error:
@@ -109,8 +109,8 @@ def write_whole(path: Path, content: bytes) -> None:
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
-def _write(path: Path, content: bytes) -> None:
-    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+def _write(path: Path, content: bytes, mode: int) -> None:
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
     try:
         rest = memoryview(content)
         while rest:

@@ -232,7 +232,7 @@ def test_a_policy_that_sees_rewards_scaled() -> None:
     found = [played(ra.Bandit(ARMS, ra.KLUCB(), seed=1, reward_range=(0, 2e9)), 1, x, 0.2) for x in (1794956542, 0.2)]
     assert_same(*found)
     for bandit in found:
-        assert bandit.change_policy(ra.ScaledGumbel())
+        assert bandit.change(policy=ra.ScaledGumbel())
     assert_same(*found)
 
 

@@ -219,7 +219,7 @@ def test_a_recovery_that_fails_lets_go_of_the_log(tmp_path: Path) -> None:
         log.observation("z", 0.5, START)
     for wrong, message in (
         (state, "arm must be one of 'a', 'b', 'c', got 'z'"),
-        (json.dumps(json.loads(state) | {"events": 9}), "log must have the 9 events of before, got 5"),
+        (json.dumps(json.loads(state) | {"log": [json.loads(state)["log"][0], 9]}), "must have the 9 events of before, got 4"),
     ):
         with pytest.raises(ValueError, match=message) as caught:
             ra.Bandit.from_json(wrong, log=path)
@@ -257,12 +257,13 @@ def test_the_answer_of_another_bandits_decision_is_noticed(tmp_path: Path) -> No
     with ra.Bandit(ARMS, BGE, seed=1, log=path) as bandit:
         bandit.tell(bandit.ask(), 1.0)
         mine = json.loads(bandit.to_json())
-    other = json.loads(ra.Bandit(ARMS, BGE, seed=1).to_json()) | {"events": 3, "log": mine["log"]}
+    identity = mine["log"][0]
+    other = json.loads(ra.Bandit(ARMS, BGE, seed=1).to_json())
     with pytest.raises(ValueError, match="log must be that of this bandit, got the answer of decision 1"):
-        ra.Bandit.from_json(json.dumps(other | {"events": 3}), log=path)
+        ra.Bandit.from_json(json.dumps(other | {"log": [identity, 2]}), log=path)
     with pytest.raises(ValueError, match=r"log must be that of this bandit, .*, or a new one, got"):
-        ra.Bandit.from_json(json.dumps(other | {"log": "0" * 32}), log=path)
-    with pytest.raises(ValueError, match=r"log must be a new one: this bandit had none, got .* with 4 events"):
-        ra.Bandit.from_json(json.dumps(other | {"events": None}), log=path)
-    with pytest.raises(ValueError, match=r"log must be a new one, got .* with 4 events: Bandit\.open"):
+        ra.Bandit.from_json(json.dumps(other | {"log": ["0" * 32, 2]}), log=path)
+    with pytest.raises(ValueError, match=r"log must be a new one: this bandit had none, got .* with 3 events"):
+        ra.Bandit.from_json(json.dumps(other), log=path)
+    with pytest.raises(ValueError, match=r"log must be a new one, got .* with 3 events: Bandit\.open"):
         ra.Bandit(ARMS, BGE, log=path)

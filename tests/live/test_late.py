@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import rightarm as ra
-from rightarm.logs.stream import read_events
+from rightarm.logs.blocks import read_events
 
 
 class Clock:
@@ -69,8 +69,8 @@ def test_another_policy_goes_on_with_what_was_learned(tmp_path: Path) -> None:
     bandit = ra.Bandit(["a", "b"], ra.UCB(C=0.5), seed=1, log=tmp_path / "log.jsonl")
     for _ in range(10):
         bandit.tell(bandit.ask(), 0.5)
-    assert bandit.change_policy(ra.BoltzmannGumbel(C=0.5))
-    assert not bandit.change_policy(ra.BoltzmannGumbel(C=0.5))
+    assert bandit.change(policy=ra.BoltzmannGumbel(C=0.5))
+    assert not bandit.change(policy=ra.BoltzmannGumbel(C=0.5))
     assert sum(row["pulls"] for row in bandit.table()) == 10
     decision, text = bandit.ask(), bandit.to_json()
     assert decision.propensity < 1
@@ -83,10 +83,10 @@ def test_a_policy_that_cannot_go_on_changes_nothing() -> None:
     bandit.tell(arm="a", reward=1.0)
     before = bandit.to_json()
     with pytest.raises(ValueError, match="does not carry over"):
-        bandit.change_policy(ra.UCB(C=0.5, estimator=ra.Catoni(C=2.0)))
+        bandit.change(policy=ra.UCB(C=0.5, estimator=ra.Catoni(C=2.0)))
     assert bandit.to_json() == before
     with pytest.raises(TypeError, match="policy"):
-        bandit.change_policy(None)  # type: ignore[arg-type]
+        bandit.change(policy=None)  # type: ignore[arg-type]
 
 
 def test_a_clock_that_went_back_keeps_only_its_own_decisions_waiting() -> None:

@@ -184,14 +184,14 @@ def test_windows_are_recovered_from_the_log(tmp_path: Path) -> None:
     with ra.Bandit.from_log(tmp_path / "log.jsonl", clock=clock) as again:
         found = json.loads(again.to_json())
         assert again.table() == expected
-        assert {name: found[name] for name in ("pending", "answered", "statistics", "random", "next_id")} == {
-            name: state[name] for name in ("pending", "answered", "statistics", "random", "next_id")
+        assert {name: found[name] for name in ("pending", "answered", "statistics", "key", "next_id")} == {
+            name: state[name] for name in ("pending", "answered", "statistics", "key", "next_id")
         }
     frame = ra.read_log(tmp_path / "log.jsonl")
     assert math.fsum(frame["reward"].drop_nulls()) == pytest.approx(
         sum(row["pulls"] * (row["mean"] or 0) for row in expected)
     )
-    assert any(one[8] is not None for one in state["pending"])  # which do not count before they are learned
+    assert any(one[11] is not None for one in state["pending"])  # which do not count before they are learned
 
 
 @pytest.mark.slow

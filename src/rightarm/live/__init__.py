@@ -1,6 +1,6 @@
 """Live bandits: decisions one by one, and what is known of the arms."""
 
 from rightarm.live.bandit import Bandit
-from rightarm.live.ledger import Decision
+from rightarm.logs.events import Decision
 
 __all__ = ["Bandit", "Decision"]

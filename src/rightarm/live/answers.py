@@ -17,7 +17,7 @@ from rightarm.inference import Best, Difference
 from rightarm.inference.one_value import one_value
 from rightarm.inference.sequences import Rewards, rewards_of
 from rightarm.live import segments
-from rightarm.live.fold import State
+from rightarm.live.state import State
 from rightarm.logs.journal import Journal
 from rightarm.types import F64, I64
 

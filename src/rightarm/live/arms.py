@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import copy
-import itertools
 import math
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from rightarm.errors import WrongType, WrongValue
 from rightarm.estimators.compiled import GAP_VARIANCE, MEAN, MEMORY, PULLS, VARIANCE, live_estimator
 from rightarm.estimators.estimator import NEGLIGIBLE
 from rightarm.estimators.statistics import COUNT, LOST, LOST_DIGITS, OWN, SPREAD, SUM, correct_reward, count_reward
@@ -71,7 +71,7 @@ class Arms:
     def __init__(self, policy: Policy, discount: float | None = None, window: int | None = None) -> None:
         if not isinstance(policy, Policy):
             hint = "; call it with its parameters first" if callable(policy) else ""
-            raise TypeError(f"policy must be a policy such as UCB(C=0.5), got {policy!r}{hint}")
+            raise WrongType("policy", f"must be a policy such as UCB(C=0.5), got {policy!r}{hint}")
         self.policy, self.estimator = policy, policy.estimator.forgetting(discount, window)
         self.discount = None if discount is None else self.estimator.discount
         self.window = None if window is None else self.estimator.window
@@ -94,6 +94,7 @@ class Arms:
         # EVER) and arm. Digits of smaller ones are lost until all is learned again.
         self.largest: dict[tuple[int, int], tuple[float, int]] = {}
         self._mix = mix.compiled
+        self._weighs = self.estimator.weighs
         if self.estimator.forgets:
             count_reward(np.zeros((1, 1, OWN)), 0, 0, 0.0)  # which compiles it
         self._scratch: tuple[F64, F64, F64] = (np.empty(0), np.empty(0), np.empty(0))
@@ -112,7 +113,7 @@ class Arms:
     def check_prior(self) -> None:
         """Raise, with the reason, if an arm cannot start with rewards that were never told."""
         if self.remembers or self.estimator.size or self.estimator.weighs or self.estimator.window is not None:
-            raise ValueError(f"prior needs a policy that keeps sums of rewards, got {self.policy!r}")
+            raise WrongValue("prior", f"needs a policy that keeps sums of rewards, got {self.policy!r}")
 
     def start(self, arm: int, mean: float, pulls: float, variance: float) -> None:
         """Let a new arm start as if it had had so many rewards of this mean and variance."""
@@ -180,16 +181,13 @@ class Arms:
         arms, rewards = numbers[:, 1].astype(np.int64), numbers[:, 2].copy()
         self.estimates.weigh(arms, rewards, weights, self.estimates.numbers, self.table[MEAN][:, None])
 
-    def rehearse(self, lessons: Sequence[tuple[int, float, float]]) -> None:
-        """Raise if learning arms, rewards and propensities left a column that is not a number; nothing is learned."""
-        if not self.remembers:
-            return
-        twin = self.twin()
-        for arm, reward, propensity in lessons:
-            twin.learn(arm, reward, propensity)
-            wrong = dict(zip(self.policy.columns, twin.table[MEMORY:, arm].tolist(), strict=True))
-            if not all(map(math.isfinite, wrong.values())):
-                raise ValueError(f"{self.policy!r} cannot learn the reward {reward}: its columns would become {wrong}")
+    def rehearse(self, arm: int, reward: float, propensity: float, context: Any) -> None:
+        """Learn a reward, and raise if that left a column that is not a number: to be called on a `twin`."""
+        self.learn(arm, reward, propensity, context)
+        columns = dict(zip(self.policy.columns, self.table[MEMORY:, arm].tolist(), strict=True))
+        if not all(map(math.isfinite, columns.values())):
+            what = f"must be one that {self.policy!r} can learn: its columns would become {columns}, got {reward}"
+            raise WrongValue("reward", what)
 
     def twin(self) -> Self:
         """A copy to try things on."""
@@ -228,7 +226,8 @@ class Arms:
         """Raise, with the reason, if a reward that was learned cannot be replaced by another."""
         if self.remembers:
             columns = ", ".join(self.policy.columns)
-            raise ValueError(f"{self.policy!r} cannot correct a reward: {columns} cannot be taken back")
+            what = f"must stay as it was: {self.policy!r} cannot correct a reward: {columns} cannot be taken back"
+            raise WrongValue("reward", what, code="not_correctable")
 
     def correct(self, number: int, before: float, after: Lesson) -> bool:
         """Replace the ``number``-th reward that was learned, as if ``after`` had come in the place of ``before``.
@@ -302,60 +301,19 @@ class Arms:
         if self.keeps_rewards:
             self.recent = other.recent
 
-    # What a decision can change: what was noticed of contexts.
+    # Contexts.
 
     def notice(self, seen: Any) -> None:
         """A decision was made in this context; nothing to a policy that looks at none."""
 
-    def noticed(self) -> Any:
-        """What `notice` changes."""
-
-    def put_back_noticed(self, noticed: Any) -> None:
-        """Put back what `noticed` gave."""
-
     def check_context(self, context: Any) -> None:
         """Raise if what is kept of a decision's context is not what is learned from."""
-
-    # What learning can change, so that it can be begun anew if an interrupt breaks it off.
-
-    def image(self, arm: int | None, rewards: int = 1) -> tuple[Any, ...]:
-        """What learning so many rewards of one arm, or of any, can change."""
-        if arm is not None and self.ever is None:
-            return arm, self.table[:, arm].copy(), self.kept[arm].copy(), None, self.told, self.total, ()
-        rows = slice(None) if arm is None or self.estimator.forgets else arm
-        first = list(itertools.islice(self.recent, 2 * rewards + 2)) if self.keeps_rewards else []
-        ever = None if self.ever is None else self.ever.copy()
-        return rows, self.table[:, rows].copy(), self.kept[rows].copy(), ever, self.told, self.total, first
-
-    def everything(self) -> tuple[Any, ...]:
-        """All that is known, to be put back by `set_everything`."""
-        ever = None if self.ever is None else self.ever.copy()
-        return self.table.copy(), self.kept.copy(), ever, self.count, self.total, self.largest.copy()
-
-    def set_everything(self, kept: tuple[Any, ...]) -> None:
-        """Make everything what it was when `everything` was called; may be repeated."""
-        table, rows, ever, self.count, self.total, largest = kept
-        self.largest = largest.copy()
-        self.table, self.kept, self.ever = table.copy(), rows.copy(), None if ever is None else ever.copy()
-
-    def put_back(self, image: tuple[Any, ...]) -> None:
-        """Make everything what it was when ``image`` was taken; may be repeated."""
-        rows, table, kept, ever, told, total, first = image
-        self.table[:, rows], self.kept[rows] = table, kept
-        if self.ever is not None:
-            self.ever[:] = ever
-        self.told, self.total = told, total
-        while self.recent and self.recent[-1].number > told:
-            self.recent.pop()
-        for one in reversed(first):
-            if not self.recent or one.number < self.recent[0].number:
-                self.recent.appendleft(one)
 
     # Deciding.
 
     def look(self, members: I64, seen: Any) -> None:
         """Have the table show what formulas see of the arms now."""
-        if self.estimator.weighs:
+        if self._weighs:
             self._weigh()
         if self.unsure:
             pulls, means = self.table[PULLS, members], self.table[MEAN, members]
@@ -500,7 +458,7 @@ class Arms:
             self.largest[what, arm] = float(squares), told
 
     def _ever_from(self, rows: Any, told: int) -> F64 | None:
-        """The plain statistics of all rewards; bandits that neither forget nor have priors have none, nor has 0.1.0."""
+        """Return the plain statistics of all rewards; bandits that neither forget nor have priors have none."""
         if rows is None and not self.estimator.forgets:
             return None
         ever = np.zeros((self.count, OWN)) if rows is None else np.array([check_row("ever", row, OWN) for row in rows])
@@ -536,8 +494,8 @@ class Arms:
                 raise ValueError(f"mean must be the sum over the count, {sums[k]} / {counts[k]}, got {means[k]}")
 
     def _kept_from(self, state: Mapping[str, Any], counts: F64) -> F64:
-        """The estimator's own numbers of every arm; in files of 0.1.0 they are called robust."""
-        rows = state.get("kept", state.get("robust", []))
+        """Return the estimator's own numbers of every arm."""
+        rows = state.get("kept", [])
         if not isinstance(rows, list) or len(rows) != (self.count if self.estimator.size else 0):
             raise ValueError(f"kept must be what {self.estimator} keeps of each of {self.count} arms, got {rows!r:.60}")
         own = [self.estimator.from_json(row, count) for row, count in zip(rows, counts.tolist(), strict=False)]
@@ -561,7 +519,7 @@ def check_reward(reward: Any) -> float:
         return float(reward)
     number = check_number("reward", reward)
     if abs(number) > LARGEST:
-        raise ValueError(f"reward must be at most {LARGEST:g} in size, got {number}")
+        raise WrongValue("reward", f"must be at most {LARGEST:g} in size, got {number}", code="out_of_range")
     return number
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
-import secrets
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import timedelta
 from pathlib import Path
@@ -16,32 +16,36 @@ from typing import TYPE_CHECKING, Any, Generic, overload
 
 from numpy.typing import NDArray
 
+from rightarm.errors import WrongType, WrongValue
 from rightarm.extras import polars_for
 from rightarm.files import write_whole
-from rightarm.formula import check_count
+from rightarm.formula import check_count, check_number
 from rightarm.inference import Best, Coefficients, Difference
-from rightarm.live import answers, explanations, recovery, summary
+from rightarm.live import answers, decide, explanations, recovery, saved, summary
 from rightarm.live import coefficients as linear
-from rightarm.live import state as saved
-from rightarm.live.actions import CORRECTED, LEARNED, NOTED, Actions
+from rightarm.live.another_policy import finder
 from rightarm.live.contextual import Seen
-from rightarm.live.draws import Draws
+from rightarm.live.draws import Draws, new_first_id, new_key
 from rightarm.live.explanations import Explanation
-from rightarm.live.fold import State
 from rightarm.live.folder import Folder
-from rightarm.live.ledger import A, Decision, Unit, Waiting, check_unit
+from rightarm.live.ledger import Waiting
 from rightarm.live.names import distinct, hashable_name
 from rightarm.live.recovery import Log
-from rightarm.live.settings import AT_ONCE, CORRECT, LAST, Settings, check_seconds
-from rightarm.logs.journal import Journal
+from rightarm.live.state import State
+from rightarm.logs.events import A, Decision, Event, Status, Unit, without_context
+from rightarm.logs.journal import Journal, MemoryJournal
+from rightarm.logs.settings import AT_ONCE, CORRECT, LAST, Settings, check_seconds
 from rightarm.policies.gumbel import ScaledGumbel
 from rightarm.scores.policy import Policy
 
 if TYPE_CHECKING:
     import polars
 
-TAKEN = frozenset((LEARNED, NOTED, CORRECTED))  # rewards of which `tell` says True
-ID_BITS = 31, 21  # of the first id: so many by chance, and so many zeros; ids stay below 2^53, which JSON keeps exactly
+TAKEN = frozenset((decide.LEARNED, decide.NOTED, decide.CORRECTED))  # rewards of which `tell` says True
+FEWEST = (
+    1_000  # events after which the state is copied, to be folded again from there, or a quarter of what it remembers
+)
+UNCHANGED: Any = ...  # a setting that `change` leaves as it is
 
 
 class Bandit(Generic[A]):
@@ -117,54 +121,85 @@ class Bandit(Generic[A]):
         clock: Callable[[], float] = time.time,
     ) -> None:
         if isinstance(arms, str | bytes) or not isinstance(arms, Iterable):
-            raise TypeError(f"arms must be several names, got {arms!r}")
+            raise WrongType("arms", f"must be several names, got {arms!r}")
         entropy = seed if seed is None else check_count("seed", seed, least=0)
         settings = Settings(
-            floor,
-            discount,
-            window,
-            reward_range,
-            window_of_reward,
-            default,
-            learn,
-            several,
-            None if control is None else hashable_name(control),
-            holdout,
-            guardrail,
-            log_context,
-            late,
+            floor=floor,
+            discount=discount,
+            window=window,
+            reward_range=reward_range,
+            window_of_reward=None if window_of_reward is None else _seconds(window_of_reward),
+            default=default,
+            learn=learn,
+            several=several,
+            control=None if control is None else hashable_name(control),
+            holdout=holdout,
+            guardrail=guardrail,
+            log_context=log_context,
+            late=late,
         )
+        if not callable(clock):
+            raise WrongType("clock", f"must be a function that gives seconds, got {clock!r}")
         names = distinct(arms)
-        if not names:
-            raise ValueError("arms must name at least one arm, got none")
-        if control is not None and settings.control not in names:
-            raise ValueError(f"control must be one of the arms, got {control!r}")
-        first_id = 1 if seed is not None else 1 + (secrets.randbits(ID_BITS[0]) << ID_BITS[1])
-        state = State(ScaledGumbel() if policy is None else policy, Draws.seeded(entropy), settings, first_id)
-        if settings.default is not None:
-            state.check_reward(settings.default)
-        self._begin(Actions(state, clock))
-        priors = [self._actions.prior(names, name, given) for name, given in (prior or {}).items()]
-        with contextlib.nullcontext() if log is None else recovery.opened(log) as writer:
-            if writer is not None:
-                recovery.write_to(self._actions, writer, names)
-                if writer.events:
-                    raise ValueError(
-                        f"log must be a new one, got {writer.path} with {writer.events:,} events: "
+        chosen = ScaledGumbel() if policy is None else policy
+        recovery.check_policy(chosen, False)
+        key = new_key(entropy)
+        created, state = decide.create(names, chosen, settings, prior, new_first_id(entropy), _now(clock))
+        with contextlib.nullcontext() if log is None else recovery.opened(log) as journal:
+            if journal is not None:
+                decide.check_names(names)
+                if journal.events:
+                    what = (
+                        f"must be a new one, got {recovery.where(journal)} with {journal.events:,} events: "
                         "Bandit.open, from_json and from_log go on with a log"
                     )
-            self._actions.change_arms(names, priors, settings=saved.as_settings(state))
+                    raise WrongValue("log", what)
+                journal.keep_key(key)
+                journal.append([created])
+            self._begin(state, [chosen], Draws(key), journal, clock)
 
     @classmethod
-    def _of(cls, actions: Actions) -> Bandit[Any]:
-        """A bandit that lets these actions happen."""
+    def _of(
+        cls,
+        state: State,
+        policies: list[Policy],
+        key: int | None,
+        log: Journal | None,
+        clock: Callable[[], float],
+    ) -> Bandit[Any]:
+        """Return a bandit that goes on from a state."""
         made: Bandit[Any] = cls.__new__(cls)
-        made._begin(actions)
+        if key is None:
+            key = new_key()
+            if log is not None:
+                log.keep_key(key)
+        made._begin(state, policies, Draws(key), log, clock)
         return made
 
-    def _begin(self, actions: Actions) -> None:
-        self._state, self._actions = actions.state, actions
-        self._process, self._threads = os.getpid(), threading.RLock()
+    def _begin(
+        self,
+        state: State,
+        policies: list[Policy],
+        draws: Draws,
+        log: Journal | None,
+        clock: Callable[[], float],
+    ) -> None:
+        self._policies = policies  # that were given, to be found by their specification
+        state.find_policy = finder(policies)
+        self._state = state
+        self._draws = draws
+        self._log = log
+        self._clock = clock
+        self._until_base = 0  # how many events more until the state is copied
+        self._folder: Folder | None = None
+        self._guardrail = decide.Guardrail()
+        self._process = os.getpid()
+        self._threads = threading.RLock()
+        self._is_stale = False  # whether something broke off between a journal and the state
+        self._recent = MemoryJournal(0 if log is None else log.events)
+        self._keep_base()
+
+    # Decide, append, apply.
 
     @property
     def _lock(self) -> AbstractContextManager[bool]:
@@ -177,22 +212,82 @@ class Bandit(Generic[A]):
                 f"this bandit was made by process {self._process}, of which this one is a fork: both would make "
                 "the same decisions. Make the bandit after forking, or have one process decide for all"
             )
-        if self._actions.note is not None and self._threads._is_owned():  # type: ignore[attr-defined]
+        if self._threads._is_owned():  # type: ignore[attr-defined]
             raise RuntimeError(
                 "a signal handler called the bandit in the middle of an action: let it raise an exception instead"
             )
         return self._threads
 
-    def _ready(self) -> State:
-        """The state, after what was broken off is finished; to be called with the lock."""
-        if self._actions.note is not None:
-            self._actions.settle()
+    def _current(self) -> State:
+        """Return the state, folded again if something was broken off; to be called with the lock."""
+        if self._is_stale:
+            self._refold()
         return self._state
 
+    def _ready(self) -> tuple[State, float]:
+        """Return the state after windows that have closed, and the time; to be called with the lock."""
+        if self._is_stale:
+            self._refold()
+        state = self._state
+        now = _now(self._clock)
+        if state.settings.window_of_reward is not None:
+            self._happen(decide.close_windows(state, now))
+            self._look_after(now)
+        return state, now
+
+    def _happen(self, events: Sequence[Event], seen: Sequence[Seen | None] = ()) -> None:
+        """Let events happen: they are appended to the journals, and then change the state.
+
+        Whatever breaks off in between, the journals say what has happened, and the state is folded again.
+        """
+        if not events:
+            return
+        self._is_stale = True
+        self._recent.append(events)
+        if self._log is not None:
+            keeps_all = self._state.settings.log_context
+            self._log.append(events if keeps_all else [without_context(event) for event in events])
+        apply = self._state.apply
+        if seen:
+            for event, context in zip(events, seen, strict=True):
+                apply(event, context)
+        else:
+            for event in events:
+                apply(event)
+        self._until_base -= len(events)
+        self._is_stale = False
+
+    def _refold(self) -> None:
+        """Fold the events that have happened again; may be broken off itself."""
+        base, place = self._base
+        if self._log is not None:
+            self._recent.cut(self._log.events)
+        state = base.copy()
+        for event in self._recent.since(place):
+            state.apply(event)
+        self._state = state
+        self._is_stale = False
+
+    def _keep_base(self) -> None:
+        """Keep a copy of the state, from which it can be folded again, and forget the events before."""
+        place = self._recent.events
+        self._base = self._state.copy(), place
+        self._recent.forget(place)
+        self._until_base = FEWEST + len(self._state.ledger) // 4
+
+    def _look_after(self, now: float) -> None:
+        """Do what is due now and then: look at the guardrail, copy the state, write a snapshot."""
+        state = self._state
+        if state.settings.guardrail is not None:
+            self._happen(self._guardrail.events(state, now))
+        if self._until_base <= 0:
+            self._keep_base()
+        if self._folder is not None and self._log is not None:
+            self._folder.look(state, self._log)
+
     def _due(self) -> list[Waiting]:
-        """The decisions whose window of reward has closed and which are not learned yet; to be called with the lock."""
-        state = self._ready()
-        return [] if state.settings.seconds is None else state.due(self._actions.now())
+        """Return decisions whose window has closed and which are not learned yet; to be called with the lock."""
+        return self._current().due(_now(self._clock))
 
     def close(self) -> None:
         """Close the log, if there is one; a bandit in a ``with`` statement does so at its end.
@@ -202,15 +297,14 @@ class Bandit(Generic[A]):
         if self._process != os.getpid():
             return
         with self._lock:
-            self._ready()
-            actions = self._actions
-            if actions.log is not None:
+            state = self._current()
+            if self._log is not None:
                 try:
-                    if actions.folder is not None:
-                        folder, actions.folder = actions.folder, None
-                        folder.save(self._ready(), actions.log)
+                    if self._folder is not None:
+                        folder, self._folder = self._folder, None
+                        folder.save(state, self._log)
                 finally:
-                    actions.log.close()
+                    self._log.close()
 
     def __enter__(self) -> Bandit[A]:
         return self
@@ -229,20 +323,31 @@ class Bandit(Generic[A]):
     def arms(self) -> list[A]:
         """The arms that can be chosen."""
         with self._lock:
-            return self._ready().active_names()
+            return self._current().active_names()
 
     @property
     def pending(self) -> list[Decision[A]]:
         """The decisions that wait for a reward, the oldest first; not those whose ``window_of_reward`` has closed."""
         with self._lock:
-            state = self._ready()
+            state = self._current()
             closed = {waiting.decision.id for waiting in self._due()}
             return [one.decision for number, one in state.ledger.pending.items() if number not in closed]
 
     @property
     def version(self) -> int:
-        """How often the state has changed: rewards, arms that come or go, another policy."""
-        return self._state.version
+        """How many events have happened to the bandit, its making included."""
+        with self._lock:
+            return self._current().events
+
+    @property
+    def settings(self) -> Settings:
+        """All options besides arms and policy, as they are now; `change` changes them."""
+        return self._state.settings
+
+    @property
+    def status(self) -> str:
+        """ "running", "paused" (it learns, but decides nothing) or "archived"."""
+        return self._state.status
 
     @property
     def floor(self) -> float:
@@ -267,7 +372,7 @@ class Bandit(Generic[A]):
     @property
     def log(self) -> Journal | None:
         """The log, if there is one."""
-        return self._actions.log
+        return self._log
 
     # Decisions.
 
@@ -317,44 +422,28 @@ class Bandit(Generic[A]):
         given. ``meta`` is a mapping that goes to the log.
         """
         with self._lock:
-            state, now = self._state if self._actions.note is None else self._ready(), self._actions.now()
-            if state.settings.window_of_reward is not None:
-                self._actions.close_windows(now)
+            state, now = self._ready()
             members = None if among is None else state.chosen(among)
             if size is not None or contexts is not None:
                 if unit is not None:
-                    raise TypeError(f"unit is for one decision, got unit={unit!r} and {size=}")
+                    raise WrongType("unit", f"is for one decision, got unit={unit!r} and {size=}")
                 if context is not None or (size is not None and contexts is not None):
-                    raise TypeError(f"ask takes one of size, contexts and context, got {size=}, {context=!r:.200}")
-                seen = self._contexts(size, contexts, arm_features, members)
-                self._actions.begin()
-                made = state.draw_several(members, now, seen)
-                self._actions.decide(made, members, meta, seen)
-                return [waiting.decision for waiting in made]
+                    what = f"takes one of size, contexts and context, got {size=}, {context=!r:.200}"
+                    raise WrongType("ask", what)
+                several = decide.contexts_of(state, size, contexts, arm_features, members)
+                made = decide.decide_several(state, self._draws, now, members, several, meta)
+                self._happen(made, several)
+                self._look_after(now)
+                return [state.ledger.pending[decision.id].decision for decision in made]
             if unit is not None:
-                before = self._actions.assigned(check_unit(unit), members)
+                before = decide.assigned(state, unit, members)
                 if before is not None:
                     return before
             one = state.see(context, arm_features, members)
-            self._actions.begin()
-            waiting = state.draw(members, now, unit, one)
-            self._actions.decide([waiting], members, meta, [one])
-            return waiting.decision
-
-    def _contexts(
-        self, size: int | None, contexts: Any, arm_features: Mapping[A, Any] | NDArray[Any] | None, members: Any
-    ) -> list[Seen | None]:
-        """Several contexts, each seen after those before it; or none, so many times."""
-        state = self._state
-        if size is not None:
-            if isinstance(size, Mapping):
-                raise TypeError(f"size must be a number of decisions; a context is context=, got {size!r:.200}")
-            count = check_count("size", size)
-            return [state.see(None, arm_features, members)] * count
-        features, seen = state.features(), list[Seen | None]()
-        for row in features.encode_many(contexts):
-            seen.append(state.see(row, arm_features, members, seen[-1] if seen else None))
-        return seen
+            decision = decide.decide(state, self._draws, now, members, one, unit, meta)
+            self._happen((decision,), () if one is None else (one,))
+            self._look_after(now)
+            return decision if one is None else state.ledger.pending[decision.id].decision
 
     # Rewards.
 
@@ -385,26 +474,18 @@ class Bandit(Generic[A]):
         taken or, if something is wrong, nothing.
         """
         with self._lock:
-            state = self._state if self._actions.note is None else self._ready()
-            if state.settings.window_of_reward is not None:
-                self._actions.close_windows(self._actions.now())
+            state, now = self._ready()
             alone = arm is ... and context is None and arm_features is None
-            if type(decision) is Decision and reward is not None and alone:  # by far the most
-                return self._actions.tell_one(decision, reward) in TAKEN
-            if (decision is None) == (arm is ...):
-                given = "neither" if decision is None else f"{decision!r} and arm={arm!r}"
-                raise TypeError(f"tell takes either a decision or arm=, got {given}")
-            if decision is None:
-                return self._actions.tell_arm(arm, reward, context, arm_features)
-            if context is not None or arm_features is not None:
-                given = f"context={context!r:.200}, arm_features={arm_features!r:.200}"
-                raise TypeError(f"a decision has its context already, got {given}")
-            if isinstance(decision, Decision | int | str) or reward is not None:
-                return self._actions.tell_one(decision, reward) in TAKEN
-            if not isinstance(decision, Iterable):
-                raise TypeError(f"tell takes a decision and a reward, or pairs of both, got {decision!r}")
-            pairs = decision.items() if isinstance(decision, Mapping) else decision
-            return [outcome in TAKEN for outcome in self._actions.tell_batch(pairs)]
+            if alone and reward is not None and isinstance(decision, Decision | int | str):  # by far the most
+                events, outcome = decide.reward(state, decision, reward, now)
+                self._happen(events)
+                self._look_after(now)
+                return outcome in TAKEN
+            rewards = decide.Rewards(state, now)
+            outcomes = _told(rewards, decision, reward, arm, context, arm_features)
+            self._happen(rewards.checked(), rewards.seen())
+            self._look_after(now)
+            return outcomes
 
     def correct(self, decision: Decision[A] | int | str, reward: float) -> bool:
         """Replace the reward of a decision: a refund, a click after its time, a wrong message.
@@ -425,27 +506,21 @@ class Bandit(Generic[A]):
         [0.0]
         """
         with self._lock:
-            state = self._ready()
-            if state.settings.window_of_reward is not None:
-                self._actions.close_windows(self._actions.now())
-            number, value = state.ledger.number_of(decision), state.check_reward(reward)
-            waiting = state.ledger.pending.get(number)
-            if waiting is not None and waiting.so_far is None:
-                raise ValueError(f"decision {number} has no reward yet that could be corrected: tell it")
-            before = state.ledger.answered[number].reward if waiting is None else waiting.so_far
-            self._actions.take({number: value})
-            return before != value
+            state, now = self._ready()
+            rewards = decide.Rewards(state, now)
+            outcome = rewards.correct(decision, reward)
+            self._happen(rewards.checked())
+            self._look_after(now)
+            return outcome != decide.DUPLICATE
 
     def cancel(self, decision: Decision[A] | int | str) -> bool:
         """Forget a decision that will have no reward; False if it does not wait for one any more."""
         with self._lock:
-            state = self._ready()
-            if state.settings.window_of_reward is not None:
-                self._actions.close_windows(self._actions.now())
-            waiting = state.ledger.pending.get(state.ledger.number_of(decision))
-            if waiting is not None:
-                self._actions.answer([(waiting, None)])
-            return waiting is not None
+            state, now = self._ready()
+            events = decide.cancel(state, decision, now)
+            self._happen(events)
+            self._look_after(now)
+            return bool(events)
 
     def expire(self, older_than: float | timedelta, reward: float | None = None) -> int:
         """Cancel all decisions that have waited longer than so many seconds, or give them ``reward``; says how many.
@@ -453,22 +528,19 @@ class Bandit(Generic[A]):
         A decision that has a reward so far (``learn="at close"``) keeps that. Decisions whose ``window_of_reward`` has
         closed need no call: every `ask` and `tell` sees to them first.
         """
-        seconds = check_seconds("older_than", older_than)
         with self._lock:
-            state = self._ready()
-            if state.settings.window_of_reward is not None:
-                self._actions.close_windows(self._actions.now())
-            value = None if reward is None else state.check_reward(reward)
-            pending = state.ledger.pending
-            late = [pending[number] for number in state.ledger.older_than(self._actions.now() - seconds)]
-            self._actions.answer([(one, value if one.so_far is None else one.so_far) for one in late])
-            return len(late)
+            state, now = self._ready()
+            events = decide.expire(state, older_than, reward, now)
+            self._happen(events)
+            self._look_after(now)
+            return len(events)
 
     def waiting_since(self, decision: Decision[A] | int) -> float | None:
         """When a decision that waits for its reward was made, in seconds since 1970; None if it does not wait."""
         with self._lock:
-            waiting = self._ready().ledger.pending.get(decision.id if isinstance(decision, Decision) else decision)
-            return None if waiting is None else waiting.time
+            number = decision.id if isinstance(decision, Decision) else decision
+            waiting = self._current().ledger.pending.get(number)
+            return None if waiting is None else waiting.decision.time
 
     def close_windows(self) -> float | None:
         """Learn the decisions whose window of reward has closed; says when the next one can close, if they ever do.
@@ -481,15 +553,87 @@ class Bandit(Generic[A]):
         1060.0
         """
         with self._lock:
-            state, now = self._ready(), self._actions.now()
-            seconds = state.settings.seconds
+            state, now = self._ready()
+            seconds = state.settings.window_of_reward
             if seconds is None:
                 return None
-            self._actions.close_windows(now)
             first = next(iter(state.ledger.pending.values()), None)
-            return seconds + (now if first is None else first.time)
+            return seconds + (now if first is None else first.decision.time)
 
-    # Arms.
+    # Changes.
+
+    def change(
+        self,
+        *,
+        arms: Iterable[A] | None = None,
+        prior: Mapping[A, Any] | None = None,
+        policy: Policy | None = None,
+        status: Status | None = None,
+        reward_range: tuple[float, float] | None = UNCHANGED,
+        floor: float = UNCHANGED,
+        window_of_reward: float | timedelta | None = UNCHANGED,
+        default: float | None = UNCHANGED,
+        learn: str = UNCHANGED,
+        several: str = UNCHANGED,
+        late: str = UNCHANGED,
+        control: A | None = UNCHANGED,
+        holdout: float = UNCHANGED,
+        guardrail: float | None = UNCHANGED,
+    ) -> bool:
+        """Change arms, policy, status or settings from now on, as one event of the log; what is left out stays.
+
+        Everything is tried first on a copy: if one part is refused, nothing changes. False if all of it was so already.
+
+        Parameters
+        ----------
+        arms
+            All arms that can be chosen from now on: others are retired, new ones added, with a ``prior`` if given.
+        policy
+            Another policy, which decides by what was learned so far; what does not carry over is refused. A policy with
+            the estimator `Linear` may have more features than before: older rows have them missing.
+        status
+            "running", "paused" (it learns, but decides nothing) or "archived", which is for good.
+        reward_range, floor, window_of_reward, default, learn, several, late, control, holdout, guardrail
+            The options of `Bandit`. Decisions that wait follow the new ones too.
+
+        Examples
+        --------
+        >>> import rightarm as ra
+        >>> bandit = ra.Bandit(["a", "b"], ra.BoltzmannGumbel(C=0.5), seed=7)
+        >>> bandit.change(policy=ra.BoltzmannGumbel(C=0.07), floor=0.05), bandit.policy.C, bandit.floor
+        (True, 0.07, 0.05)
+        >>> bandit.change(floor=0.05)
+        False
+        """
+        recovery.check_policy(policy, False)
+        given = {
+            "reward_range": reward_range,
+            "floor": floor,
+            "window_of_reward": window_of_reward,
+            "default": default,
+            "learn": learn,
+            "several": several,
+            "late": late,
+            "control": control,
+            "holdout": holdout,
+            "guardrail": guardrail,
+        }
+        settings = {name: value for name, value in given.items() if value is not UNCHANGED}
+        names = None if arms is None else distinct(arms)
+        with self._lock:
+            return self._change(arms=names, prior=prior, policy=policy, status=status, **settings)
+
+    def _change(self, **wanted: Any) -> bool:
+        """Change something; to be called with the lock."""
+        state, now = self._ready()
+        if self._log is not None:
+            decide.check_names(wanted.get("arms") or ())
+        events = decide.change(state, now, **wanted)
+        if wanted.get("policy") is not None:
+            self._policies.append(wanted["policy"])
+        self._happen(events)
+        self._look_after(now)
+        return bool(events)
 
     def add_arm(self, arm: A, *, prior: Any = None) -> None:
         """Add an arm; a policy that looks at means tries it first, unless it has a ``prior``.
@@ -499,51 +643,40 @@ class Bandit(Generic[A]):
         are part of what the policy sees, never of the intervals.
         """
         with self._lock:
-            state, name = self._ready(), hashable_name(arm)
+            state = self._current()
+            name = hashable_name(arm)
             if name in state.index:
                 hint = "" if state.active[state.index[name]] else "; it is retired: restore_arm brings it back"
-                raise ValueError(f"arms must differ, got {name!r} again{hint}")
-            names = [*state.active_names(), name]
-            self._actions.change_arms(names, [] if prior is None else [self._actions.prior(names, name, prior)])
+                raise WrongValue("arms", f"must differ, got {name!r} again{hint}")
+            self._change(arms=[*state.active_names(), name], prior=None if prior is None else {name: prior})
 
     def replace_arm(self, arm: A, by: A, *, prior: Any = None) -> None:
         """Retire an arm and add the one that comes in its place, at once: a new version starts with nothing known."""
         with self._lock:
-            state, name = self._ready(), hashable_name(by)
-            old = state.arm_number("arm", arm)
+            state = self._current()
+            name = hashable_name(by)
+            old = state.names[state.arm_number("arm", arm)]
             if name in state.index:
-                raise ValueError(f"by must be a new arm, got {name!r}")
-            names = [name if one == state.names[old] else one for one in state.active_names()]
-            if name not in names:
-                raise ValueError(f"arm must be one that is not retired, got {arm!r}")
-            self._actions.change_arms(names, [] if prior is None else [self._actions.prior(names, name, prior)])
+                raise WrongValue("by", f"must be a new arm, got {name!r}")
+            active = state.active_names()
+            if old not in active:
+                raise WrongValue("arm", f"must be one that is not retired, got {arm!r}")
+            names = [name if one == old else one for one in active]
+            self._change(arms=names, prior=None if prior is None else {name: prior})
 
     def retire_arm(self, arm: A) -> None:
         """Choose an arm no more; what is pending for it is still learned."""
         with self._lock:
-            state = self._ready()
-            self._actions.set_active(state.arm_number("arm", arm), False)
+            state = self._current()
+            name = state.names[state.arm_number("arm", arm)]
+            self._change(arms=[one for one in state.active_names() if one != name])
 
     def restore_arm(self, arm: A) -> None:
         """Choose a retired arm again, with what is known of it still."""
         with self._lock:
-            state = self._ready()
-            self._actions.set_active(state.arm_number("arm", arm), True)
-
-    def change_policy(self, policy: Policy) -> bool:
-        """Let another policy decide from now on, with what was learned so far; False if it is the same one.
-
-        What does not carry over, such as the memory of another estimator, is refused. The log has this as an event.
-
-        >>> import rightarm as ra
-        >>> bandit = ra.Bandit(["a", "b"], ra.BoltzmannGumbel(C=0.5), seed=7)
-        >>> bandit.change_policy(ra.BoltzmannGumbel(C=0.07)), bandit.policy.C
-        (True, 0.07)
-        """
-        recovery.check_policy(policy, True)
-        with self._lock:
-            self._ready()
-            return self._actions.change_policy(policy)
+            state = self._current()
+            name = state.names[state.arm_number("arm", arm)]
+            self._change(arms=[one for one in state.names if one == name or state.active[state.index[one]]])
 
     # What it knows.
 
@@ -556,7 +689,7 @@ class Bandit(Generic[A]):
     ) -> dict[A, float]:
         """The probability of every arm in the next decision, in a context if the policy decides by it."""
         with self._lock:
-            state = self._ready()
+            state = self._current()
             members = None if among is None else state.chosen(among)
             law = state.law(members, state.see(context, arm_features, members))
             names: list[Any] = state.names
@@ -582,7 +715,7 @@ class Bandit(Generic[A]):
         cannot tell yet: no reward of blue or red
         """
         with self._lock:
-            return answers.difference(self._ready(), self._actions.log, arm, other, where, confidence)
+            return answers.difference(self._current(), self._log, arm, other, where, confidence)
 
     def best(self, *, confidence: float = 0.95, tolerance: float = 0.0) -> Best:
         """Which arms can still be the best, which one to choose, and what choosing it for good can cost; at any time.
@@ -592,7 +725,7 @@ class Bandit(Generic[A]):
         A bandit that decides by contexts has no best arm: see `difference`.
         """
         with self._lock:
-            return answers.best(self._ready(), confidence, tolerance)
+            return answers.best(self._current(), confidence, tolerance)
 
     def coefficients(self, *, arm: A | None = None, confidence: float = 0.95) -> Coefficients:
         """What each column of a context adds to the reward of each arm, with intervals: printed, as a table or drawn.
@@ -614,7 +747,7 @@ class Bandit(Generic[A]):
         [('red', 'hour', 0.33)]
         """
         with self._lock:
-            state = self._ready()
+            state = self._current()
             return linear.coefficients(state, answers.limits(state), confidence, arm)
 
     def explain(self, decision: Decision[A] | int | str) -> Explanation:
@@ -632,7 +765,7 @@ class Bandit(Generic[A]):
         ('red', 1.0, ['1', 'hour'])
         """
         with self._lock:
-            return explanations.explain(self._ready(), decision)
+            return explanations.explain(self._current(), decision)
 
     def table(self) -> list[dict[str, Any]]:
         """For every arm: pulls, estimate, mean of all rewards with a 95% interval, share, probability now, pending.
@@ -643,7 +776,7 @@ class Bandit(Generic[A]):
         chosen, and do not compare arms.
         """
         with self._lock:
-            return summary.table(self._ready(), self._due())
+            return summary.table(self._current(), self._due())
 
     @property
     def warning(self) -> str:
@@ -660,7 +793,7 @@ class Bandit(Generic[A]):
         'all 50 rewards are 1 and 450 decisions have none'
         """
         with self._lock:
-            return answers.warning(self._ready())
+            return answers.warning(self._current())
 
     def summary(self) -> polars.DataFrame:
         """`table` as a Polars frame; if there is a `warning`, it is one of Python's too."""
@@ -672,14 +805,14 @@ class Bandit(Generic[A]):
 
     def __str__(self) -> str:
         with self._lock:
-            return summary.as_text(self._ready(), self._due())
+            return summary.as_text(self._current(), self._due())
 
     def __repr__(self) -> str:
         return f"<Bandit: {self.policy}, {len(self._state.names)} arms, {self._state.known.told:,} rewards>"
 
     def _repr_html_(self) -> str:
         with self._lock:
-            return summary.as_html(self._ready(), self._due())
+            return summary.as_html(self._current(), self._due())
 
     def plot(self, path: str | os.PathLike[str] | None = None, *, title: str | None = None) -> Any:
         """Draw every arm's estimate with its interval, its share of the pulls and its probability now.
@@ -688,7 +821,7 @@ class Bandit(Generic[A]):
         given back and which a notebook shows.
         """
         with self._lock:
-            state, due = self._ready(), self._due()
+            state, due = self._current(), self._due()
             rows, heading = summary.table(state, due), summary.heading(state, due)
             heading += f"; cannot tell yet: {answers.warning(state)}" if answers.warning(state) else ""
         return summary.draw_arms(rows, None if path is None else Path(path), heading if title is None else title)
@@ -701,7 +834,7 @@ class Bandit(Generic[A]):
         )
 
     def to_json(self) -> str:
-        """Everything as text: statistics, pending decisions, random state; `from_json` makes the same bandit of it.
+        """Return everything as text, with the key of its draws; `from_json` makes the same bandit of it.
 
         >>> import rightarm as ra
         >>> bandit = ra.Bandit(["a", "b"], ra.BoltzmannGumbel(C=0.5), seed=7)
@@ -711,7 +844,9 @@ class Bandit(Generic[A]):
         (True, True, True)
         """
         with self._lock:
-            return saved.to_json(self._ready(), self._actions.log)
+            state = self._current()
+            place = None if self._log is None else saved.Place(self._log.identity, self._log.events)
+            return saved.to_json(state, place, self._draws.key)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write `to_json` to one file, wholly or not at all."""
@@ -745,11 +880,22 @@ class Bandit(Generic[A]):
         BoltzmannGumbel(C=0.07, location=0.5772156649015329)
         """
         recovery.check_policy(policy, change_policy)
-        found = saved.from_json(text, policy)
-        with contextlib.nullcontext() if log is None else recovery.opened(log) as writer:
-            if writer is None or not writer.events:
-                found.state.ledger.skip_ids()
-            return cls._of(recovery.go_on(found, writer, policy, change_policy, clock))
+        policies = [] if policy is None else [policy]
+        found = saved.from_json(text, finder(policies))
+        with contextlib.nullcontext() if log is None else recovery.opened(log) as journal:
+            state = found.state
+            is_new = journal is None or not journal.events
+            if journal is not None and journal.events:
+                recovery.read_on(journal, state, found.place)
+            recovery.check_agreement(state, policy, change_policy)
+            if is_new:
+                state.ledger.skip_ids()
+            key = new_key() if found.key is None else found.key
+            if journal is not None and is_new:
+                recovery.begin(journal, state, key, _now(clock))
+            made = cls._of(state, policies, key, journal, clock)
+            made._go_on(policy if change_policy else None)
+            return made
 
     @classmethod
     def from_log(
@@ -767,9 +913,18 @@ class Bandit(Generic[A]):
         not name one; for such a log ``settings`` are those of `Bandit` (``floor``, ``discount``, ``window``).
         """
         recovery.check_policy(policy, change_policy)
-        with recovery.opened(log) as writer:
-            found = saved.from_log(writer, policy, settings)
-            return cls._of(recovery.go_on(found, writer, policy, change_policy, clock))
+        policies = [] if policy is None else [policy]
+        with recovery.opened(log) as journal:
+            state = recovery.from_log(journal, finder(policies), policy, settings)
+            recovery.check_agreement(state, policy, change_policy)
+            made = cls._of(state, policies, journal.key(), journal, clock)
+            made._go_on(policy if change_policy else None)
+            return made
+
+    def _go_on(self, policy: Policy | None, arms: list[Any] | None = None) -> None:
+        """Go on with another policy, or with other arms, where they are given."""
+        if policy is not None or arms is not None:
+            self.change(policy=policy, arms=arms)
 
     @overload
     @classmethod
@@ -820,20 +975,68 @@ class Bandit(Generic[A]):
         if settings.get("log_context") is False:
             raise ValueError("log_context must be True: a folder comes back from its log, got False")
         folder = Folder(Path(path), check_count("every", every))
+        policies = [] if policy is None else [policy]
         with folder.opened(sync, rotate) as log:
             if not log.events:
                 if arms is None:
-                    raise ValueError(f"arms must be given to make a bandit: there is none in {path}")
+                    raise WrongValue("arms", f"must be given to make a bandit: there is none in {path}")
                 made: Bandit[Any] = cls(arms, policy, log=log, clock=clock, **settings)
             else:
-                names = None if arms is None else distinct(arms)
-
-                def agree(state: State) -> None:
-                    recovery.check_agreement(state, settings, names, change_arms)
-
-                actions = recovery.go_on(folder.load(log, policy), log, policy, change_policy, clock, agree)
-                recovery.change_arms_to(actions, names, settings.get("prior"))
-                made = cls._of(actions)
-            made._actions.folder = folder
+                state = _opened(folder, log, finder(policies), policy)
+                recovery.check_settings(state.settings, settings)
+                wanted = recovery.wanted_arms(state, None if arms is None else distinct(arms), change_arms)
+                recovery.check_agreement(state, policy, change_policy)
+                made = cls._of(state, policies, log.key(), log, clock)
+                made._go_on(policy if change_policy else None, wanted)
+            made._folder = folder
             folder.look(made._state, log)
             return made
+
+
+def _opened(
+    folder: Folder, log: Journal, find_policy: Callable[[Mapping[str, Any]], Policy], policy: Policy | None
+) -> State:
+    """Return the state of a folder's bandit: its snapshot and the events since, or all events."""
+    found = folder.load(find_policy)
+    if found is None:
+        return recovery.from_log(log, find_policy, policy, {})
+    recovery.read_on(log, found.state, found.place)
+    return found.state
+
+
+def _now(clock: Callable[[], float]) -> float:
+    """Return the time by a clock, in seconds since 1970."""
+    now = clock()
+    return now if type(now) is float and math.isfinite(now) else check_number("clock", now)
+
+
+def _seconds(value: float | timedelta) -> float:
+    return check_seconds("window_of_reward", value, above=0.0)
+
+
+def _told(
+    rewards: decide.Rewards, decision: Any, reward: Any, arm: Any, context: Any, arm_features: Any
+) -> bool | list[bool]:
+    """Take rewards in any of the ways that `Bandit.tell` takes them, and say which were taken."""
+    if (decision is None) == (arm is ...):
+        given = "neither" if decision is None else f"{decision!r} and arm={arm!r}"
+        raise WrongType("tell", f"takes either a decision or arm=, got {given}")
+    if decision is None:
+        return rewards.observe(arm, reward, context, arm_features) in TAKEN
+    if context is not None or arm_features is not None:
+        given = f"context={context!r:.200}, arm_features={arm_features!r:.200}"
+        raise WrongType("context", f"must be left out: a decision has its context already, got {given}")
+    if isinstance(decision, Decision | int | str) or reward is not None:
+        return rewards.tell(decision, reward) in TAKEN
+    if not isinstance(decision, Iterable):
+        raise WrongType("decision", f"must be a decision, or pairs of decisions and rewards, got {decision!r}")
+    pairs = decision.items() if isinstance(decision, Mapping) else decision
+    return [rewards.tell(*_pair(pair)) in TAKEN for pair in pairs]
+
+
+def _pair(pair: Any) -> tuple[Any, Any]:
+    try:
+        decision, reward = pair
+    except (TypeError, ValueError):
+        raise WrongType("decision", f"must be pairs of decision and reward, got {pair!r}") from None
+    return decision, reward

@@ -18,7 +18,7 @@ from rightarm.inference.confidence import check_confidence
 from rightarm.inference.regression import Gram, Regression
 from rightarm.inference.sequences import BOUNDED, FEWEST, effective_rewards
 from rightarm.live.contextual import ContextArms
-from rightarm.live.fold import State
+from rightarm.live.state import State
 from rightarm.types import F64
 
 ROUNDING = 1e-9  # Σ x² of a column, in units of the ridge that was taken from it, below which it was always 0

@@ -205,12 +205,6 @@ class ContextArms(Arms):
         """A decision was made in this context."""
         self.moments = seen.moments
 
-    def noticed(self) -> tuple[F64, F64]:
-        return self.moments
-
-    def put_back_noticed(self, noticed: tuple[F64, F64]) -> None:
-        self.moments = noticed
-
     # Learning.
 
     def learn(self, arm: int, reward: float, propensity: float, context: Context | None = None) -> None:
@@ -246,28 +240,6 @@ class ContextArms(Arms):
 
     def rescale(self, factor: float, shift: float) -> None:
         raise ValueError(f"what {self.policy!r} has learned cannot be scaled to another range of rewards")
-
-    # Taking back.
-
-    def image(self, arm: int | None, rewards: int = 1) -> tuple[Any, ...]:
-        rows: Any = slice(None) if arm is None or self.fading < 1.0 else arm
-        if self.design.joint and rows is arm:  # the residuals of all arms are summed at the first
-            rows = [0, arm]
-        common = self.common.copy() if self.design.joint else self.common  # which is empty then
-        model = self.factor[:, rows].copy(), common, self.kept[rows].copy()
-        return rows, model, self.told, self.total, self.moments
-
-    def put_back(self, image: tuple[Any, ...]) -> None:
-        rows, (factor, common, kept), self.told, self.total, self.moments = image
-        self.factor[:, rows], self.common[:], self.kept[rows] = factor, common, kept
-
-    def everything(self) -> tuple[Any, ...]:
-        return *super().everything(), self.factor.copy(), self.common.copy()
-
-    def set_everything(self, kept: tuple[Any, ...]) -> None:
-        *plain, factor, common = kept
-        super().set_everything(tuple(plain))
-        self.factor, self.common = factor.copy(), common.copy()
 
     # Deciding.
 

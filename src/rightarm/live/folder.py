@@ -1,15 +1,16 @@
-"""The folder of a bandit: its log, and a snapshot of its state so that not all of the log has to be read again."""
+"""The folder of a bandit: its log, the key of its draws, and a snapshot so that not all of the log is read again."""
 
 from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from rightarm.files import remove_leftovers, write_whole
-from rightarm.live import state as saved
-from rightarm.live.fold import State
+from rightarm.live import saved
+from rightarm.live.state import State
+from rightarm.logs.events import Specification
 from rightarm.logs.journal import Journal
 from rightarm.logs.lines import IN_FOLDER
 from rightarm.logs.writer import LogWriter
@@ -22,12 +23,13 @@ class Folder:
     """Where a bandit lives; a snapshot is due after ``every`` so many events, or a tenth of all if that is more."""
 
     def __init__(self, path: Path, every: int) -> None:
-        self.path, self.every = path, every
+        self.path = path
+        self.every = every
         self.saved = 0  # how many events the last snapshot has
 
     @contextlib.contextmanager
     def opened(self, sync: bool, rotate: str | None) -> Iterator[LogWriter]:
-        """The log. If what follows fails, it is closed, and nothing that was made here stays."""
+        """Yield the log. If what follows fails, it is closed, and nothing that was made here stays."""
         missing = [folder for folder in (self.path, *self.path.parents) if not folder.exists()]
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -46,13 +48,13 @@ class Folder:
                     folder.rmdir()
             raise
 
-    def load(self, log: LogWriter, policy: Policy | None) -> saved.Saved:
-        """The last snapshot, or without one the state with which the log began."""
+    def load(self, find_policy: Callable[[Specification], Policy]) -> saved.Saved | None:
+        """Return the last snapshot, if there is one."""
         snapshot = self.path / SNAPSHOT
         if not snapshot.exists():
-            return saved.from_log(log, policy, {})
+            return None
         try:
-            found = saved.from_json(snapshot.read_bytes(), policy)
+            found = saved.from_json(snapshot.read_bytes(), find_policy)
         except ValueError as error:
             raise ValueError(f"{snapshot}: {error}; without this file all of the log is read") from None
         if found.place is None:
@@ -73,6 +75,6 @@ class Folder:
     def save(self, state: State, log: Journal) -> None:
         """Write a snapshot; what it says of the log must be on the disk before it."""
         log.flush()
-        events = log.events
-        write_whole(self.path / SNAPSHOT, saved.to_json(state, log).encode())
-        self.saved = events
+        place = saved.Place(log.identity, log.events)
+        write_whole(self.path / SNAPSHOT, saved.to_json(state, place, None).encode())
+        self.saved = place.events

@@ -15,9 +15,10 @@ from rightarm import inference
 from rightarm.contexts import Features
 from rightarm.inference import Difference
 from rightarm.live.contextual import could_choose
-from rightarm.live.fold import State
 from rightarm.live.ledger import REMEMBERED
+from rightarm.live.state import State
 from rightarm.logs.journal import Journal
+from rightarm.logs.writer import LogWriter
 from rightarm.text import number
 from rightarm.types import F64
 
@@ -59,8 +60,7 @@ def difference(
 
 def _floor(state: State) -> float:
     """A probability below which no arm that could be chosen has ever been."""
-    evenly = state.settings.holdout if state.settings.control is None else 0.0
-    return max(state.settings.floor, evenly / len(state.names))
+    return max(state.least_floor, state.least_even / len(state.names))
 
 
 def _remembered(state: State, pair: tuple[int, int]) -> Decided:
@@ -83,8 +83,8 @@ def _remembered(state: State, pair: tuple[int, int]) -> Decided:
 def _logged(state: State, log: Journal | None, pair: tuple[Any, Any]) -> Decided:
     """The decisions of the bandit's log, where there are more than it remembers."""
     reason = f"the bandit remembers its last {REMEMBERED:,} answers only, and there were more"
-    if log is None:
-        raise ValueError(f"difference needs a log of this bandit: {reason}")
+    if not isinstance(log, LogWriter):
+        raise ValueError(f"difference needs a log of this bandit in a file: {reason}")
     if not state.settings.log_context:
         raise ValueError(f"difference needs the contexts in the log, got log_context=False: {reason}")
     if len({type(name) for name in state.names}) > 1:

@@ -1,286 +1,530 @@
-"""The state of a live bandit as JSON, and back: every part is checked, and what happened since is read from its log."""
+"""What a live bandit knows: the fold of the events that happened to it.
+
+`State.apply` is the only place that changes anything. A bandit in use, one that comes back from its log, a replica and
+`verify` all call it, so they all know the same.
+"""
 
 from __future__ import annotations
 
-import dataclasses
-import json
-from collections.abc import Mapping
-from functools import partial
-from typing import Any, NamedTuple
+import copy
+import itertools
+import operator
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, Self
 
-from rightarm.formula import check_count, difference, from_specification, present
-from rightarm.live.draws import Draws
-from rightarm.live.fold import State
-from rightarm.live.ledger import Waiting
-from rightarm.live.names import listed, name_from, plain_name
-from rightarm.live.settings import Settings
-from rightarm.logs.events import Event
-from rightarm.logs.journal import Journal
+import msgspec
+import numpy as np
+
+from rightarm.contexts import Features
+from rightarm.errors import WrongType, WrongValue
+from rightarm.live.another_policy import carried_over, change_of_scale, policy_from
+from rightarm.live.arms import Arms, Law, Lesson, check_reward, draw
+from rightarm.live.contextual import ContextArms, Seen, arms_for
+from rightarm.live.ledger import Answer, Ledger, Waiting
+from rightarm.logs.events import (
+    Cancellation,
+    Changed,
+    Correction,
+    Created,
+    Decision,
+    Event,
+    Expiry,
+    LateReward,
+    Observation,
+    Prior,
+    Reward,
+    Specification,
+)
+from rightarm.logs.settings import KEEP, Settings
 from rightarm.scores.policy import Policy
+from rightarm.scores.rewards import Scale, reward_scale
+from rightarm.types import F64, I64
 
-CONTINUES = "continues"  # marks the settings of a log whose bandit was not new
-FORMAT, FORMAT_VERSION = "rightarm bandit", 2
-READABLE = (1, 2)  # 0.1.0 wrote the first
-
-Specification = Mapping[str, Any]
-
-
-class Place(NamedTuple):
-    """Up to where a log is part of a state."""
-
-    log: str | None
-    """The identity of the log; None if rightarm 0.1.0 began it."""
-    events: int
+HOLDOUT = "holdout"
+RUNNING = "running"
+BELOW_1 = np.nextafter(1.0, 0.0).item()
+SAME = 1e-6  # relative: rewards that are so near to each other are equal, since sums are rounded
+ROUNDED = 1e-12  # relative to the range of rewards: what scaling them there and back may change
 
 
-class Saved(NamedTuple):
-    """A state that was saved, up to where a log is part of it (None if it had none), and the policy that it names."""
+class Drawn(msgspec.Struct, frozen=True):
+    """An arm that was drawn: its number, its probability, and the group if the holdout drew it."""
 
-    state: State
-    place: Place | None
+    arm: int
+    propensity: float
+    group: str | None
+    error: float
+
+
+class State:
+    """Statistics of the arms, decisions that wait, and the probabilities that follow; arms are known by numbers.
+
+    A new state knows nothing; the first event that it takes is `Created`. ``find_policy`` makes a policy of its
+    specification.
+    """
+
     specification: Specification
+    """The policy, as the events describe it."""
+    settings: Settings
+    known: Arms
+    scale: Scale | None
+
+    def __init__(self, find_policy: Callable[[Specification], Policy] = policy_from) -> None:
+        self.find_policy = find_policy
+        self.ledger = Ledger()
+        self.events = 0  # that were applied
+        self.status = RUNNING
+        self.least_floor = 1.0  # the lowest floor that there ever was
+        self.least_even = 1.0  # the lowest share of decisions that was drawn evenly from all arms
+        self.names: list[Any] = []  # of the type that the user has
+        self.index: dict[Hashable, int] = {}
+        self.active: list[bool] = []
+        self.harmful: frozenset[Hashable] = frozenset()  # the arms that the guardrail has retired
+        self._members: I64 | None = None  # the active arms, until they change
+        self._law: Law | None = None  # their probabilities, until something changes
+        self._place = draw.compiled
+
+    def copy(self) -> Self:
+        """Return a state that goes its own way from now on."""
+        twin = copy.copy(self)
+        twin.ledger = self.ledger.copy()
+        twin.names = self.names.copy()
+        twin.index = self.index.copy()
+        twin.active = self.active.copy()
+        twin.known = self.known.twin()
+        return twin
+
+    def have(self, settings: Settings, known: Arms, scale: Scale | None) -> None:
+        """Have these settings, what is known of the arms, and how rewards are scaled for the policy."""
+        if settings.guardrail is not None and known.estimator.asks_context:
+            what = (
+                f"must be None where a policy decides by contexts, as {known.policy!r} does: arms are shown to "
+                f"different people, so their means prove no harm, got {settings.guardrail}"
+            )
+            raise WrongValue("guardrail", what)
+        self.settings = settings
+        self.known = known
+        self._contextual = known.estimator.asks_context
+        self.scale = scale
+        self.least_floor = min(self.least_floor, settings.floor)
+        self.least_even = min(self.least_even, settings.holdout if settings.control is None else 0.0)
+        declared = settings.reward_range
+        self.reward_range = declared if declared is not None or scale is None else (scale.low, scale.high)
+        """What rewards can be: as declared, or as the policy wants them; None if they can be anything."""
+
+    # Rewards.
+
+    def check_reward(self, reward: Any, field: str = "reward") -> float:
+        """Return ``reward``, if it can be learned."""
+        value = check_reward(reward)
+        limits = self.reward_range
+        if limits is not None and not limits[0] <= value <= limits[1]:
+            hint = "" if self.settings.reward_range else f", which {self.known.policy} is for; see reward_range"
+            what = f"must be from {limits[0]:g} to {limits[1]:g}{hint}, got {value}"
+            raise WrongValue(field, what, code="out_of_range")
+        self.known.estimator.check(value if self.scale is None else self.scale.apply(value))
+        return value
+
+    def scaled(self, reward: float) -> float:
+        """A reward as the policy sees it."""
+        return reward if self.scale is None else self.scale.apply(reward)
+
+    def unscaled(self, value: F64) -> F64:
+        """What the policy sees, in the unit of the rewards."""
+        return value if self.scale is None else self.scale.back(value)
+
+    def lifetime(self) -> tuple[F64, F64, F64]:
+        """Of all rewards that were ever learned, of each arm: their number, mean, and Σ (x − mean)²."""
+        counts, means, spreads = self.known.lifetime()
+        if self.scale is not None:
+            means, spreads = np.where(counts > 0, self.scale.back(means), 0.0), spreads * self._factor**2
+        return counts, means, spreads
+
+    def only_reward(self) -> float | None:
+        """Return what every reward that was ever learned is, if all are equal but for rounding; else None."""
+        counts, means, spreads = (column[self.lifetime()[0] > 0] for column in self.lifetime())
+        if not counts.size:
+            return None
+        scaling = 0.0 if self.scale is None else ROUNDED * max(abs(self.scale.low), abs(self.scale.high))
+        apart, spread = SAME * float(np.abs(means).max()), float((spreads / counts).max())
+        if np.ptp(means) > apart + scaling or spread > apart**2 + scaling**2:
+            return None
+        value = means.item(0)
+        return 0.0 if abs(value) <= scaling else float(f"{value:.9g}")
+
+    def within(self, low: float, high: float) -> bool:
+        """Whether the means of all arms are between two rewards."""
+        return self.known.within(self.scaled(low), self.scaled(high))
+
+    @property
+    def _factor(self) -> float:
+        """How much wider rewards are spread than what the policy sees of them."""
+        scale = self.scale
+        return 1.0 if scale is None else (scale.high - scale.low) / (scale.to_high - scale.to_low)
+
+    # Events.
+
+    def apply(self, event: Event, seen: Seen | None = None) -> None:
+        """Change the state by one event; nothing else ever changes it.
+
+        ``seen`` is the context of a decision or observation, for those who have it already.
+        """
+        match event:
+            case Decision():
+                self._decided(event, seen)
+            case Reward():
+                self._rewarded(event)
+            case Expiry():
+                self._expired(event)
+            case Cancellation():
+                self._answered(self._pending(event.id), None)
+            case Correction():
+                self._corrected(event)
+            case LateReward():
+                self._came_late(event)
+            case Observation():
+                self._observed(event, seen)
+            case Changed():
+                self._change(event)
+            case Created():
+                self._create(event)
+        self.events += 1
+
+    def _create(self, event: Created) -> None:
+        if self.events:
+            raise ValueError("a bandit is created once, by the first of its events")
+        policy = self.find_policy(event.policy)
+        self.specification = event.policy
+        settings = event.settings
+        known = arms_for(policy, settings.discount, settings.window)
+        self.have(settings, known, reward_scale(policy, settings.reward_range))
+        self.ledger = Ledger(event.first_id)
+        self._set_arms(event.arms, event.prior)
+        self.check_settings()
+        if settings.default is not None:
+            self.check_reward(settings.default, "default")
+
+    def _decided(self, event: Decision[Any], seen: Seen | None) -> None:
+        arm = self.arm_number("arm", event.arm)
+        if not self._contextual:
+            self.ledger.open(Waiting(event, arm))
+            return
+        if seen is None:
+            seen = self.seen_before(event)
+        self.known.notice(seen)
+        self.ledger.open(Waiting(lean(event), arm, None, seen.context(arm)))
+
+    def _rewarded(self, event: Reward) -> None:
+        waiting = self._pending(event.id)
+        if event.part:
+            self.ledger.note(event.id, event.reward)
+        else:
+            self._answered(waiting, event.reward)
+
+    def _expired(self, event: Expiry) -> None:
+        for waiting in map(self._pending, event.ids):
+            if event.reward is None:
+                self._answered(waiting, waiting.so_far)
+            else:
+                self._answered(waiting, event.reward, silent=True)
+
+    def _answered(self, waiting: Waiting, reward: float | None, silent: bool = False) -> None:
+        """Learn the reward of a pending decision, or that there will be none; ``silent`` if it is the default."""
+        decision = waiting.decision
+        learned = 0
+        if reward is not None:
+            value = reward if self.scale is None else self.scale.apply(reward)
+            self.known.learn(waiting.arm, value, decision.propensity, waiting.context)
+            learned = self.known.told
+            self._law = None
+        made = decision.time if self.settings.late == KEEP else None
+        answer = Answer(reward, waiting.arm, learned, decision.propensity, silent, waiting.context, made)
+        self.ledger.close(decision.id, answer)
+
+    def _corrected(self, event: Correction) -> None:
+        before = self.ledger.answered.get(event.id)
+        if before is None:  # it was answered too long ago to be remembered
+            return
+        answer = msgspec.structs.replace(before, reward=event.reward, silent=False)
+        if before.reward is None:
+            self.known.learn(*self._lesson(answer))
+            answer = msgspec.structs.replace(answer, learned=self.known.told)
+        self.ledger.answered[event.id] = answer
+        if before.reward is not None and not self.correct(self.known, before, event.reward):
+            self.known.learn_again(before.arm, map(self._lesson, self.remembered(before.arm)))
+        self._law = None
+
+    def _came_late(self, event: LateReward) -> None:
+        before = self.ledger.answered.get(event.id)
+        if before is not None:
+            self.ledger.answered[event.id] = msgspec.structs.replace(before, late=event.reward)
+
+    def _observed(self, event: Observation, seen: Seen | None) -> None:
+        arm = self.arm_number("arm", event.arm)
+        if self._contextual:
+            seen = self.seen_before(event) if seen is None else seen
+            self.known.notice(seen)
+        answer = Answer(event.reward, arm, context=None if seen is None else seen.context(arm))
+        self.known.learn(*self._lesson(answer))
+        self.ledger.observe(msgspec.structs.replace(answer, learned=self.known.told))
+        self._law = None
+
+    def _change(self, event: Changed) -> None:
+        if event.policy is not None or event.settings:
+            settings = self.settings.changed(**_settings_from(event.settings))
+            policy = self.known.policy if event.policy is None else self.find_policy(event.policy)
+            self._set_policy(policy, settings)
+            self.specification = self.specification if event.policy is None else event.policy
+        if event.arms is not None:
+            self._set_arms(event.arms, event.prior, event.reason)
+        if event.status is not None:
+            self.status = event.status
+        self.check_settings()
+        self._law = None
+
+    def add_arms(self, names: Iterable[Hashable]) -> None:
+        """Know these arms from now on; they cannot be chosen yet."""
+        new = [name for name in names if name not in self.index]
+        for name in new:
+            self.index[name] = len(self.names)
+            self.names.append(name)
+            self.active.append(False)
+            self.known.add()
+        self.ledger.add_arms(len(new))
+
+    def _set_arms(self, names: Sequence[Hashable], priors: Iterable[Prior], reason: str | None = None) -> None:
+        """Let these arms be chosen: those not seen before are new, those left out are retired.
+
+        With a ``reason`` it was the guardrail that left some out.
+        """
+        chosen = set(names)
+        if reason is not None:
+            self.harmful = self.harmful | {name for name in self.active_names() if name not in chosen}
+        self.harmful = self.harmful - chosen
+        self.add_arms(names)
+        self.active = [name in chosen for name in self.names]
+        self._members = None
+        self._law = None
+        for prior in priors:
+            arm = self.arm_number("prior", prior.arm)
+            self.known.start(arm, self.scaled(prior.mean), prior.pulls, prior.variance / self._factor**2)
+
+    def _set_policy(self, policy: Policy, settings: Settings) -> None:
+        """Let a policy decide, by these settings, with the statistics that there are."""
+        known = self.known
+        scale = reward_scale(policy, settings.reward_range)
+        if policy is not known.policy:
+            known, self.ledger = carried_over(known, policy, self.ledger)
+        factor, shift = change_of_scale(self.scale, scale)
+        if (factor, shift) != (1.0, 0.0):
+            known.rescale(factor, shift)
+        if policy.rewards is not None and not known.within(*policy.rewards):
+            raise WrongValue("policy", f"{policy!r} is for other rewards than were learned; see reward_range")
+        self.have(settings, known, scale)
+        if self.reward_range is not None and not self.within(*self.reward_range):
+            low, high = self.reward_range
+            raise WrongValue("reward_range", f"must have all rewards that were learned, got {low:g} to {high:g}")
+        self._check_awaited()
+
+    def _check_awaited(self) -> None:
+        """Raise if rewards that came so far, or the default, are not those that can be learned."""
+        if self.settings.default is not None:
+            self.check_reward(self.settings.default, "default")
+        for waiting in self.ledger.pending.values():
+            if waiting.so_far is None:
+                continue
+            self.check_reward(waiting.so_far)
+            if not self.settings.at_close:
+                what = f"must stay 'at close' while decisions have a reward so far, as {waiting.decision.id} has"
+                raise WrongValue("learn", what)
+
+    def check_settings(self) -> None:
+        """Raise if the settings are not for the arms that there are."""
+        self.check_floor(sum(self.active))
+        control = self.settings.control
+        if control is not None and (control not in self.index or not self.active[self.index[control]]):
+            raise WrongValue("control", f"must be one of the arms, got {control!r}")
+
+    def _pending(self, number: int) -> Waiting:
+        waiting = self.ledger.pending.get(number)
+        if waiting is None:
+            raise ValueError(f"log must be that of this bandit, got the answer of decision {number}")
+        return waiting
+
+    # Corrections.
+
+    def correct(self, known: Arms, before: Answer, reward: float) -> bool:
+        """Replace a reward in what is known of the arms; False if all has to be learned again for that."""
+        assert before.reward is not None
+        after = self._lesson(msgspec.structs.replace(before, reward=reward))
+        return known.correct(before.learned, self.scaled(before.reward), after)
+
+    def _lesson(self, answer: Answer) -> Lesson:
+        assert answer.reward is not None
+        return Lesson(answer.arm, self.scaled(answer.reward), answer.propensity, answer.context)
+
+    def remembered(self, arm: int) -> list[Answer]:
+        """Return the remembered rewards that bear on what is known of an arm, in the order they were learned in."""
+        everything = itertools.chain(self.ledger.answered.values(), self.ledger.observed.values())
+        found = [one for one in everything if one.learned > 0 and (self.known.mixes or one.arm == arm)]
+        return sorted(found, key=operator.attrgetter("learned"))
+
+    # Arms.
+
+    def arm_number(self, name: str, arm: Hashable) -> int:
+        """The number of an arm, which errors call ``name``."""
+        try:
+            return self.index[arm]
+        except (KeyError, TypeError):
+            known = ", ".join(map(repr, self.names[:20])) + (", ..." if len(self.names) > 20 else "")
+            raise WrongValue(name, f"must be one of {known}, got {arm!r}") from None
+
+    def active_names(self) -> list[Any]:
+        """The arms that can be chosen."""
+        return [name for name, active in zip(self.names, self.active, strict=True) if active]
+
+    def check_floor(self, arms: int) -> None:
+        """Raise if so many arms cannot have the probability ``floor`` each."""
+        floor, holdout = self.settings.floor, self.settings.holdout
+        if floor * arms > 1 - holdout + 1e-12:
+            rest = f" beside a holdout of {holdout:g}" if holdout else ""
+            raise WrongValue("floor", f"must be at most {1 - holdout:g}/{arms} for {arms} arms{rest}, got {floor}")
+
+    def chosen(self, among: Iterable[Hashable]) -> I64:
+        """The numbers of some arms that can be chosen."""
+        if isinstance(among, str | bytes) or not isinstance(among, Iterable):
+            raise WrongType("among", f"must be several arms, got {among!r}")
+        chosen = sorted({self.arm_number("among", arm) for arm in among})
+        retired = [self.names[i] for i in chosen if not self.active[i]]
+        if retired or not chosen:
+            raise WrongValue("among", f"must be arms that are not retired, got {retired if retired else 'none'}")
+        return np.array(chosen)
+
+    # Decisions.
+
+    def see(self, context: Any, arm_features: Any, members: I64 | None, before: Seen | None = None) -> Seen | None:
+        """A context as a decision among all active arms, or some of them, would see it; see `ContextArms.see`."""
+        if isinstance(self.known, ContextArms):
+            return self.known.see(context, arm_features, self._members_of(members), self.names, before)
+        if context is not None or arm_features is not None:
+            what = "arm_features" if context is None else "context"
+            hint = "give the policy an estimator such as Linear(features)"
+            raise WrongType(what, f"must be left out: {self.known.policy!r} does not look at it; {hint}")
+        return None
+
+    def features(self) -> Features:
+        """What a context has."""
+        if isinstance(self.known, ContextArms):
+            features: Features = self.known.features
+            return features
+        raise WrongType("contexts", f"must be left out: {self.known.policy!r} does not look at them")
+
+    def seen_before(self, event: Decision[Any] | Observation) -> Seen:
+        """Return the context of an event as the policy sees it."""
+        assert isinstance(self.known, ContextArms)
+        if event.context is None:
+            what = "must have the contexts of a bandit that looks at them; log_context=False leaves them out"
+            raise WrongValue("log", what)
+        among = None
+        if isinstance(event, Observation):
+            among = np.array([self.index[event.arm]])
+        elif event.among is not None:
+            among = self.chosen(event.among)
+        return self.known.see_encoded(event.context, event.arm_features, self._members_of(among))
+
+    def _members_of(self, members: I64 | None) -> I64:
+        if self._members is None:
+            self._members = np.flatnonzero(self.active)
+        return self._members if members is None else members
+
+    def law(self, members: I64 | None = None, seen: Seen | None = None) -> Law:
+        """The probabilities of all active arms in the next decision, or of some of them."""
+        law = self._policy_law(members, self.ledger.waiting, seen)
+        held = self._held(law.members)
+        return law if held is None else mixed(law, held, self.settings.holdout)
+
+    def _policy_law(self, members: I64 | None, waiting: I64, seen: Seen | None) -> Law:
+        """The probabilities by which the policy decides, before a holdout is mixed in."""
+        if members is None and self._law is not None:
+            return self._law
+        arms = self._members_of(members)
+        if not arms.size:
+            raise WrongValue("arms", "are of no use: every arm is retired; restore or add one", code="no_arms")
+        law = self.known.law(arms, waiting, self.settings.floor / (1 - self.settings.holdout), seen)
+        if members is None and seen is None and law.settled:
+            self._law = law
+        return law
+
+    def _held(self, members: I64) -> I64 | None:
+        """The places, among some arms, of those that the holdout draws from evenly; None where there is no holdout."""
+        if not self.settings.holdout:
+            return None
+        if self.settings.control is None:
+            return np.arange(members.size)
+        places = np.flatnonzero(members == self.index[self.settings.control])
+        return places if places.size else None
+
+    def draw(self, members: I64 | None, seen: Seen | None, pending: I64, number: float) -> Drawn:
+        """Draw an arm with its probability, by a uniform random ``number``; nothing changes.
+
+        ``pending`` is the number of decisions of every arm that wait for a reward.
+        """
+        law = self._law if members is None else None
+        if law is None:
+            law = self._policy_law(members, pending, seen)
+        if self.settings.holdout:
+            return self._draw_held(law, number)
+        place = self._place(law.chance, law.heights, number)
+        return Drawn(law.members.item(place), law.chance.item(place), None, law.error)
+
+    def _draw_held(self, law: Law, number: float) -> Drawn:
+        """Draw an arm where a share of all decisions is drawn evenly from some arms."""
+        share = self.settings.holdout
+        held = self._held(law.members)
+        if held is None:
+            place = draw(law.chance, law.heights, number)
+            return Drawn(law.members.item(place), law.chance.item(place), None, law.error)
+        if number < share:
+            place = held.item(min(int(number / share * held.size), held.size - 1))
+            group = HOLDOUT
+        else:
+            place = draw(law.chance, law.heights, min((number - share) / (1 - share), BELOW_1))
+            group = None
+        return Drawn(law.members.item(place), mixed(law, held, share).chance.item(place), group, law.error)
+
+    def due(self, now: float) -> list[Waiting]:
+        """The pending decisions whose window of reward has closed, the oldest first."""
+        seconds = self.settings.window_of_reward
+        due = list[Waiting]()
+        if seconds is None:
+            return due
+        for waiting in self.ledger.pending.values():
+            made = waiting.decision.time
+            if made > now:
+                continue  # a clock that went back must not keep all later ones waiting
+            if made + seconds > now:
+                break
+            due.append(waiting)
+        return due
 
 
-def to_json(state: State, log: Journal | None) -> str:
-    """A state as text, with the number of events in the log that are part of it."""
-    plain = {
-        "format": FORMAT,
-        "version": FORMAT_VERSION,
-        "policy": state.known.policy.specification(),
-        **state.settings.as_json(),
-        "arms": [plain_name(name) for name in state.names],
-        "active": state.active,
-        "harmful": [plain_name(name) for name in state.names if name in state.harmful],
-        "state": state.version,
-        **state.ledger.as_json(),
-        "log": None if log is None else log.identity,
-        "events": None if log is None else log.events,
-        "statistics": state.known.to_json(),
-        "random": state.draws.state(),
-    }
-    return json.dumps(plain, allow_nan=False)
+def mixed(law: Law, held: I64, share: float) -> Law:
+    """The probabilities if that share of the decisions is drawn evenly from the places ``held``."""
+    chance = (1 - share) * law.chance
+    chance[held] += share / held.size
+    return law._replace(chance=chance, heights=np.cumsum(chance))
 
 
-def from_json(text: str | bytes, given: Policy | None) -> Saved:
-    """The state that a text describes.
-
-    Its policy is ``given``, or found by its name. If it is gone, ``given`` stands in for it where that makes no
-    difference to the statistics.
-    """
-    try:
-        plain = json.loads(text)
-        if not isinstance(plain, dict) or plain.get("format") != FORMAT:
-            raise ValueError(f"this is not the state of a bandit: format must be {FORMAT!r}")
-        if plain.get("version") not in READABLE:
-            raise ValueError(f"version must be at most {FORMAT_VERSION}, got {plain.get('version')!r}")
-        state = _restored(plain, given)
-        place = None
-        if plain["events"] is not None:
-            place = Place(plain.get("log"), check_count("events", plain["events"], least=0))
-    except (KeyError, TypeError, AttributeError, IndexError, OverflowError, RecursionError) as error:
-        raise ValueError(f"this is not the state of a bandit: {type(error).__name__}: {error}") from None
-    return Saved(state, place, plain["policy"])
+def lean(event: Decision[Any]) -> Decision[Any]:
+    """Return a decision without what only the log needs to keep of it."""
+    if event.context is None:
+        return event
+    return msgspec.structs.replace(event, context=None, arm_features=None)
 
 
-def _restored(plain: dict[str, Any], given: Policy | None) -> State:
-    policy = _policy_of(plain["policy"], given)
-    names = [name_from(name) for name in listed("arms", plain["arms"])]
-    if not names or len(set(names)) < len(names):
-        raise ValueError(f"arms must be different names, at least one, got {names!r:.200}")
-    state = State(policy, Draws(plain["random"]), Settings.from_json(plain))
-    state.add_arms(names)
-    state.ledger.restore(names, plain)
-    state.known.restore(plain["statistics"])
-    for rows in (state.ledger.pending, state.ledger.answered, state.ledger.observed):
-        for one in rows.values():
-            state.known.check_context(one.context)
-    state.active = [flag(active) for active in listed("active", plain["active"])]
-    if len(state.active) != len(names):
-        raise ValueError(f"active must have one value for each of {len(names)} arms, got {len(state.active)}")
-    state.check_floor(sum(state.active))
-    state.harmful = frozenset(name_from(name) for name in listed("harmful", plain.get("harmful", [])))
-    state.version = check_count("state", plain["state"], least=0)
-    if plain["version"] > 1 and state.reward_range is not None and not state.within(*state.reward_range):
-        raise ValueError(
-            f"means must be in the range of rewards, {state.reward_range}, got {state.lifetime()[1].tolist()}"
-        )
-    return state
-
-
-# Settings.
-
-
-def as_settings(state: State) -> dict[str, Any]:
-    """What a log must say at its beginning so that `from_log` can make the bandit again."""
-    random = state.draws.state()
-    numbers = {name: str(value) for name, value in random["state"].items()}  # 128 bits: more than JSON's readers take
-    return {
-        **state.settings.as_json(),
-        "policy": state.known.policy.specification(),
-        "random": random | {"state": numbers},
-        "first_id": state.ledger.first,
-    }
-
-
-def check_setting(settings: Settings, name: str, value: Any) -> None:
-    """Raise if a setting that is given for a bandit that is there already is not the one that it has."""
-    if name in ("seed", "prior"):
-        return  # what it began with
-    if name not in Settings.__dataclass_fields__:
-        raise TypeError(f"unexpected option {name!r}")
-    if dataclasses.replace(settings, **{name: value}) != settings:
-        raise ValueError(f"{name} must be that of the bandit, {getattr(settings, name)!r}, got {value!r}")
-
-
-def from_log(log: Journal, given: Policy | None, settings: Mapping[str, Any]) -> Saved:
-    """The state with which the bandit of a log began, before its arms were named."""
-    first, begin = next(log.since(0), None), Place(log.identity, 0)
-    if first is None:
-        raise ValueError(f"the log {log.path} has no events")
-    if first["event"] != "settings":
-        if given is None:
-            raise ValueError(f"policy must be given: the log {log.path} does not say how its bandit was set up")
-        return Saved(State(given, Draws.seeded(None), Settings(**settings)), begin, given.specification())
-    if first["settings"].get(CONTINUES):
-        raise ValueError(f"the log {log.path} goes on with a bandit that had learned before: from_json takes its state")
-    try:
-        plain = first["settings"]
-        random = plain["random"]
-        numbers = {name: int(value) for name, value in random["state"].items()}
-        state = State(
-            _policy_of(plain["policy"], given),
-            Draws(random | {"state": numbers}),
-            Settings.from_json(plain),
-            check_count("first_id", plain["first_id"]),
-        )
-    except (KeyError, TypeError, AttributeError, OverflowError) as error:
-        raise ValueError(f"{log.path}: the settings are not those of a bandit: {error}") from None
-    for name, value in settings.items():
-        check_setting(state.settings, name, value)
-    return Saved(state, begin, plain["policy"])
-
-
-# Parts of a state.
-
-
-def flag(value: Any) -> bool:
-    """Return ``value`` if it is true or false."""
-    if not isinstance(value, bool):
-        raise ValueError(f"active must be true or false, got {value!r}")
-    return value
-
-
-# Policies.
-
-
-def policy_from(specification: Specification, given: Policy | None = None) -> Policy:
-    """The policy that a text describes: ``given`` if it is that, else one made anew; nothing is imported for it."""
-    try:
-        if given is not None and difference(given, specification) is None:
-            return given
-        found = from_specification(specification, partial(_present, given))
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"policy must be described, got {specification!r:.200}: {error}") from None
-    if not isinstance(found, Policy):
-        raise ValueError(f"policy must describe a policy, got {specification['formula']!r}")
+def _settings_from(plain: dict[str, Any]) -> dict[str, Any]:
+    """Return settings that an event has as JSON in their own types."""
+    found = dict(plain)
+    if isinstance(found.get("reward_range"), list):
+        found["reward_range"] = tuple(found["reward_range"])
     return found
-
-
-def _present(given: Policy | None, address: str) -> Any:
-    """What stands at an address: the given policy's formula, or something in a module that is imported already."""
-    if given is not None and address == given.specification()["formula"]:
-        return given.family
-    return present(address)
-
-
-def check_same_policy(policy: Policy, specification: Specification) -> None:
-    """Raise if a policy is not the one described; where its source stands does not matter."""
-    other = difference(policy, specification)
-    if other is not None:
-        what = {"formula": "formula differs", "parameters": "parameters differ"}[other]
-        raise ValueError(
-            f"policy must be the one of the state, {specification['formula']}, got {policy!r}, whose {what}; "
-            "change_policy=True changes it on purpose"
-        )
-
-
-def _policy_of(specification: Specification, given: Policy | None) -> Policy:
-    """The policy of a state, or ``given`` in its place if that one is gone and nothing but its formula was its own."""
-    try:
-        return policy_from(specification, given)
-    except ValueError as error:
-        if given is None:
-            raise
-        estimators = [one["parameters"].get("estimator", "mean") for one in (specification, given.specification())]
-        if given.columns or estimators[0] != estimators[1]:
-            raise ValueError(f"{given!r} cannot go on with what another policy has learned: {error}") from None
-        return given
-
-
-# What happened since.
-
-
-def read_on(
-    log: Journal, state: State, place: Place | None, given: Policy | None
-) -> tuple[Specification | None, list[Event]]:
-    """Take the events of a log that are not part of a state yet.
-
-    ``place`` says up to where they are, None if the bandit had no log. A policy is found by its specification, or is
-    ``given``. Returns the policy that the log changed to, if it did, and the events that it still lacks: a new log
-    those of pending decisions, and one that does not know the present arms these.
-    """
-    if not log.events:
-        return None, _beginning(state)
-    _check_same_log(log, place)
-    assert place is not None
-    specification, known = None, dict[str, Any]()
-    for event in log.since(place.events):
-        state.apply(event, lambda after: policy_from(after, given))
-        specification = event["after"] if event["event"] == "policy" else specification
-    state.recount()
-    active = state.active_names()
-    if log.identity is None:  # 0.1.0 wrote a change of arms with the next decision only
-        known = next((event for event in reversed(list(log.since(0))) if event["event"] == "arms"), known)
-        if known.get("arms") != active:
-            return specification, [{"event": "arms", "arms": active}]
-    return specification, []
-
-
-def _beginning(state: State) -> list[Event]:
-    """What a new log of a bandit that is not new begins with; with retired arms, for which decisions may be pending."""
-    pending, active = state.ledger.pending.values(), state.active_names()
-    parts = [(one.decision.id, one.so_far) for one in pending if one.so_far is not None]
-    return [
-        {"event": "settings", "settings": as_settings(state) | {CONTINUES: True}},
-        {"event": "arms", "arms": state.names},
-        *(one.as_event() | _context(state, one) for one in pending),
-        *({"event": "reward", "id": number, "reward": value, "part": True} for number, value in parts),
-        *([] if active == state.names else [{"event": "arms", "arms": active}]),
-    ]
-
-
-def _context(state: State, waiting: Waiting) -> dict[str, Any]:
-    """The context of a pending decision; the features of arms are not kept."""
-    if waiting.context is None or not state.settings.log_context:
-        return {}
-    return {"context": waiting.context.numbers()}
-
-
-def _check_same_log(log: Journal, place: Place | None) -> None:
-    """Raise if a log is not the one that a saved bandit wrote."""
-    if place is None:
-        raise ValueError(f"log must be a new one: this bandit had none, got {log.path} with {log.events:,} events")
-    if place.log != log.identity:
-        raise ValueError(f"log must be that of this bandit, {place.log}, or a new one, got {log.path}, {log.identity}")
-    if place.events > log.events:
-        raise ValueError(f"log must have the {place.events} events of before, got {log.events} in {log.path}")
-
-
-def settle_policy(state: State, policy: Policy, specification: Specification, change: bool) -> list[Event]:
-    """Let ``policy`` decide from now on: it is the one described, or it takes that one's place, which is an event."""
-    if not change:
-        check_same_policy(policy, specification)
-    elif difference(policy, specification) is not None:
-        state.set_policy(policy)
-        return [{"event": "policy", "before": specification, "after": policy.specification()}]
-    return []

@@ -1,9 +1,10 @@
 """Everything that can happen to a bandit: a type for each kind of event, which is JSON by itself.
 
-A log is a sequence of events. In a file each is a line of JSON, with its number first (`rightarm.logs.lines`); in a store it
-is a row of a table. Fields that have their default are left out. Times are seconds since 1970.
+A log is a sequence of events. In a file each is a line of JSON, with its number first (`rightarm.logs.lines`); in a
+store it is a row of a table. Fields that have their default are left out. Times are seconds since 1970.
 
-To add a kind of event, add its type here and to `AnyEvent`, and let `rightarm.live.state.State.apply` say what it changes.
+To add a kind of event, add its type here and to `AnyEvent`, and let `rightarm.live.state.State.apply` say what it
+changes.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import msgspec
 from msgspec import Meta
 
 from rightarm.logs.settings import Settings
+from rightarm.scores.rewards import LARGEST
 
 LARGEST_WHOLE = 2**63 - 1  # the largest whole number of Parquet and Polars
 END_OF_TIME = 253_402_300_800.0  # seconds since 1970, at the end of the year 9999
@@ -24,11 +26,13 @@ A = TypeVar("A", bound=Hashable)
 Whole = Annotated[int, Meta(ge=0, le=LARGEST_WHOLE)]
 Time = Annotated[float, Meta(ge=0, lt=END_OF_TIME)]
 Propensity = Annotated[float, Meta(gt=0, le=1)]
+RewardValue = Annotated[float, Meta(ge=-LARGEST, le=LARGEST)]
 ArmNumber = Annotated[int, Meta(ge=-LARGEST_WHOLE, le=LARGEST_WHOLE)]
 Arm = str | ArmNumber | float | bool
 Unit = str | Whole
 Status = Literal["running", "paused", "archived"]
 Specification = dict[str, Any]
+EXACT = 0.0  # the error of nearly all decisions: the same object, so that JSON leaves it out
 
 
 class Event(
@@ -86,7 +90,10 @@ class Changed(Event, frozen=True, tag="change"):
 
 
 class Decision(Event, Generic[A], frozen=True, tag="decision"):
-    """One choice of an arm, with the probability that the arm had."""
+    """One choice of an arm, with the probability that the arm had.
+
+    Two decisions are equal if they are the same choice, whenever they were made.
+    """
 
     id: Whole
     """A number that no other decision of this bandit has.
@@ -106,7 +113,7 @@ class Decision(Event, Generic[A], frozen=True, tag="decision"):
     """The number of events that had happened to the bandit before: the propensity follows from these."""
     group: str | None = None
     """"holdout" if the bandit has a holdout and the decision belongs to it."""
-    error: float = 0.0
+    error: float = EXACT
     """By how much the propensity may differ from the policy's own probability, where that is estimated.
 
     The arm was drawn with the propensity itself in any case.
@@ -122,6 +129,14 @@ class Decision(Event, Generic[A], frozen=True, tag="decision"):
     arm_features: list[list[float]] | None = None
     """The features of each arm that could be chosen, as numbers."""
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Decision):
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in self.__struct_fields__ if name != "time")
+
+    def __hash__(self) -> int:
+        return hash((self.id, self.arm))
+
     @property
     def exact(self) -> bool:
         """Say whether the propensity is the policy's own probability to the last digits."""
@@ -132,7 +147,7 @@ class Reward(Event, frozen=True, tag="reward"):
     """The reward of a decision came."""
 
     id: Whole
-    reward: float
+    reward: RewardValue
     part: bool = False
     """Whether the decision goes on waiting: then this is what it has so far."""
 
@@ -147,7 +162,7 @@ class Expiry(Event, frozen=True, tag="expiry"):
     """The time in which decisions could be rewarded is over."""
 
     ids: Annotated[list[Whole], Meta(min_length=1)]
-    reward: float | None = None
+    reward: RewardValue | None = None
     """The reward that all of them get; without one, each keeps what it has so far."""
 
 
@@ -155,28 +170,26 @@ class Correction(Event, frozen=True, tag="correction"):
     """The reward of a decision that was rewarded, cancelled or expired is this one from now on."""
 
     id: Whole
-    reward: float
+    reward: RewardValue
 
 
 class LateReward(Event, frozen=True, tag="late"):
     """A reward came after its time: it is kept, and not learned."""
 
     id: Whole
-    reward: float
+    reward: RewardValue
 
 
 class Observation(Event, frozen=True, tag="observation"):
     """A reward of an arm came that belongs to no decision."""
 
     arm: Arm
-    reward: float
+    reward: RewardValue
     context: list[float] | None = None
     arm_features: list[list[float]] | None = None
 
 
-AnyEvent = (
-    Decision[Arm] | Reward | Cancellation | Expiry | Correction | LateReward | Observation | Changed | Created
-)
+AnyEvent = Decision[Arm] | Reward | Cancellation | Expiry | Correction | LateReward | Observation | Changed | Created
 KINDS: dict[str, type[Event]] = {
     str(kind.__struct_config__.tag): kind
     for kind in (Decision, Reward, Cancellation, Expiry, Correction, LateReward, Observation, Changed, Created)

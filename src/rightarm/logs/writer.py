@@ -2,10 +2,9 @@
 
 A line can be read by anything, and a process that is killed in the middle of a line loses that line alone.
 
-An exception of a signal handler, such as Ctrl-C, may come between any two steps, also just after the system has written
-the lines and before Python knows. So a write first notes what it is about to do, and the note is cleared when all is
-done. If it is still there when the writer is used again, the size of the file says whether the lines were written: then
-they count, and what is left to do is done; or they did not happen, and what is there of them is cut off.
+The file is the truth. An exception of a signal handler, such as Ctrl-C, may come between any two steps, also just
+after the system has written the lines and before Python knows. Then the writer looks at the file before it is used
+again: if all that was to be written is there, it has happened; otherwise what is there of it is cut off.
 """
 
 from __future__ import annotations
@@ -18,34 +17,42 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rightarm.files import Held, sync_folder
-from rightarm.logs.answers import Answers
+from rightarm.errors import WrongValue
+from rightarm.files import Held, sync_folder, write_whole
 from rightarm.logs.blocks import read_blocks
-from rightarm.logs.events import Arm, Event, answer_event, checked
-from rightarm.logs.lines import Head, Numbering, as_lines, part_path, part_paths
-from rightarm.logs.parquet import LINES, PARQUET
+from rightarm.logs.events import (
+    DECODER,
+    ENCODER,
+    Arm,
+    Cancellation,
+    Changed,
+    Correction,
+    Decision,
+    Event,
+    Expiry,
+    Observation,
+    Reward,
+)
+from rightarm.logs.lines import LINES, Head, Numbering, PathLike, as_lines, part_path, part_paths
+from rightarm.logs.order import EventOrder
+from rightarm.logs.outcomes import read_order
+from rightarm.logs.parquet import PARQUET
 from rightarm.logs.reader import read_log
 from rightarm.logs.rotation import rotation_from
-from rightarm.logs.stream import PathLike
 
 BLOCK = 1 << 16  # bytes that are read at once from the end of a file
+KEY = ".key"  # ends the name of the file that has the key by which decisions are drawn
 
 
 class _End(NamedTuple):
-    """Where the log goes on: a file, how much of it is written, and which part of the log it is."""
+    """Where the log goes on: a file, how much of it is written, which part of the log it is, and the events so far."""
 
     file: int
     size: int
     part: int
-
-
-class _Unfinished(NamedTuple):
-    """What a write is about to append, and where; ``first`` is the number of the first event."""
-
-    end: _End
-    lines: bytes
-    events: list[Event]
-    first: int
+    events: int
+    latest: float | None
+    """The latest time of an event."""
 
 
 class LogWriter:
@@ -57,8 +64,11 @@ class LogWriter:
 
     An existing log is continued: all of it is read and checked, and a line that a crash left torn is cut off. A second
     writer is refused for as long as this one is open. An event that is refused, or that could not be written, leaves
-    the log as it was; a write that an exception of a signal handler interrupts is done whole or not at all, see
-    `settle`. All methods may be called from several threads, but not in a process that was forked.
+    the log as it was; a write that an exception of a signal handler interrupts is done whole or not at all. All methods
+    may be called from several threads, but not in a process that was forked.
+
+    `append` is for those who know that their events are right, as a bandit does; `write` and the methods for each kind
+    check them first: every id is decided once, answered at most once, and corrected after that.
 
     >>> import tempfile
     >>> from rightarm.logs import read_log
@@ -76,13 +86,16 @@ class LogWriter:
     """The log's own name, which no other log has."""
 
     def __init__(self, path: PathLike, *, sync: bool = False, rotate: str | None = None) -> None:
-        self.path, self.sync, self._rotation = Path(path), sync, rotation_from(rotate)
-        self._threads, self._process, self._held = threading.Lock(), os.getpid(), Held()
-        self._unfinished: _Unfinished | None = None
-        self._outcome: bool | None = None
+        self.path = Path(path)
+        self.sync = sync
+        self._rotation = rotation_from(rotate)
+        self._threads = threading.Lock()
+        self._process = os.getpid()
+        self._held = Held()
+        self._unfinished: tuple[_End, _End] | None = None  # a write that was broken off: from where, and to where
         if self.path.suffix != LINES:
             hint = "; convert_log makes JSON lines of a log in Parquet" if self.path.suffix == PARQUET else ""
-            raise ValueError(f"path must end in {LINES}, got {self.path}{hint}")
+            raise WrongValue("path", f"must end in {LINES}, got {self.path}{hint}")
         self._is_new = not self.path.exists()
         try:
             self._open()
@@ -101,14 +114,12 @@ class LogWriter:
         os.ftruncate(file, size)
         os.fsync(file)
         sync_folder(self.path.parent)
-        numbering, answers = Numbering(), Answers()
-        for block in read_blocks(self.path, numbering):
-            answers.take(block)
-        self._order = answers.order(self.path)
+        numbering = Numbering()
+        self._order: EventOrder | None = read_order(self.path, numbering)
         self.identity = uuid.uuid4().hex if numbering.head is None else numbering.head.log
-        self._end = _End(file, size, len(parts))
+        self._end = _End(file, size, len(parts), self._order.events, self._order.latest)
 
-    # What happens.
+    # Events that users write.
 
     def decision(
         self,
@@ -127,156 +138,96 @@ class LogWriter:
         arm_features: Sequence[Sequence[float]] | None = None,
         error: float | None = None,
     ) -> None:
-        """An arm was chosen with probability ``propensity``, ``among`` these, at ``time`` in seconds since 1970.
+        """Write that an arm was chosen with probability ``propensity``, ``among`` these, at ``time``.
 
         ``unit`` is whom the decision was made for, ``group`` a part of all decisions such as "holdout", and ``meta``
         anything else, as JSON; ``context`` the numbers of the context, ``arm_features`` those of each arm in question;
         ``error`` by how much the propensity may differ from the policy's own probability.
         """
-        event = {"event": "decision", "id": id, "arm": arm, "propensity": propensity, "round": round}
-        more: dict[str, Any] = {"among": among, "unit": unit, "group": group, "meta": meta, "context": context}
-        more |= {"arm_features": arm_features, "error": error}
-        event |= {"version": version, "time": time} | {name: v for name, v in more.items() if v is not None}
+        event = Decision(
+            id=id,
+            arm=arm,
+            propensity=propensity,
+            round=round,
+            version=version,
+            time=time,
+            among=None if among is None else list(among),
+            unit=unit,
+            group=group,
+            meta=meta,
+            context=None if context is None else list(context),
+            arm_features=None if arm_features is None else [list(row) for row in arm_features],
+            error=0.0 if error is None else error,
+        )
         self.write([event])
 
     def reward(self, id: int, reward: float, time: float, *, part: bool = False) -> None:
-        """The reward of a decision came; with ``part`` it is what came so far, and the decision goes on waiting."""
-        self.write([answer_event(id, reward, time) | ({"part": True} if part else {})])
+        """Write the reward of a decision; with ``part`` it is what came so far, and the decision goes on waiting."""
+        self.write([Reward(id=id, reward=reward, part=part, time=time)])
 
     def cancel(self, id: int, time: float) -> None:
-        """The decision will have no reward."""
-        self.write([answer_event(id, None, time)])
+        """Write that a decision will have no reward."""
+        self.write([Cancellation(id=id, time=time)])
 
     def expiry(self, ids: Sequence[int], time: float, *, reward: float | None = None) -> None:
-        """These decisions wait no longer; they get ``reward``, or without one keep what they have."""
-        self.write([{"event": "expiry", "ids": ids, "time": time} | ({} if reward is None else {"reward": reward})])
+        """Write that decisions wait no longer; they get ``reward``, or without one keep what they have."""
+        self.write([Expiry(ids=list(ids), reward=reward, time=time)])
 
     def correction(self, id: int, reward: float, time: float) -> None:
-        """The reward of a decision that is answered is this one from now on."""
-        self.write([{"event": "correction", "id": id, "reward": reward, "time": time}])
+        """Write that the reward of a decision that is answered is this one from now on."""
+        self.write([Correction(id=id, reward=reward, time=time)])
 
     def observation(self, arm: Arm, reward: float, time: float) -> None:
-        """A reward of an arm came that belongs to no decision; `read_log` leaves it out."""
-        self.write([{"event": "observation", "arm": arm, "reward": reward, "time": time}])
+        """Write a reward of an arm that belongs to no decision; `read_log` leaves it out."""
+        self.write([Observation(arm=arm, reward=reward, time=time)])
 
     def arms(self, arms: Sequence[Arm], time: float) -> None:
-        """From now on, decisions are made among these arms, unless a decision says otherwise."""
-        self.write([{"event": "arms", "arms": arms, "time": time}])
+        """Write that from now on decisions are made among these arms, unless a decision says otherwise."""
+        self.write([Changed(arms=list(arms), time=time)])
 
-    # What is there.
+    def write(self, events: Sequence[Event]) -> None:
+        """Append several events after a look at each, none of them if one is wrong or cannot be written."""
+        checked = [_checked(event) for event in events]
+        order = self._read_order()
+        order.check(checked)
+        first = self.events + 1
+        self.append(checked)
+        for place, event in enumerate(checked, start=first):
+            order.take(event, place)
+        self._order = order
 
-    @property
-    def last_id(self) -> int | None:
-        """The largest id of a decision in the log, so that a bandit that comes back does not use it again."""
-        self.settle()
-        return self._order.last_id
+    # The journal.
 
     @property
     def events(self) -> int:
-        """How many events the log has."""
-        self.settle()
-        return self._order.events
+        """Return how many events the log has."""
+        self._look()
+        return self._end.events
+
+    @property
+    def last_id(self) -> int | None:
+        """Return the largest id of a decision in the log."""
+        return self._read_order().last_id
 
     def __iter__(self) -> Iterator[Event]:
-        """The events, from the first on."""
+        """Yield the events, from the first on."""
         return self.since(0)
 
     def since(self, events: int) -> Iterator[Event]:
-        """The events after the first so many."""
-        self.settle()
+        """Yield the events after the first so many."""
+        self._look()
         for block in read_blocks(self.path, Numbering(), after=events):
-            yield from map(checked, block.events[max(0, events + 1 - block.first) :])
+            yield from block.events[max(0, events + 1 - block.first) :]
 
-    def frame(self) -> Any:
-        """All decisions with their rewards, as `read_log` gives them."""
-        self.settle()
-        return read_log(self.path)
-
-    # How it is written.
-
-    def write(self, events: Sequence[Event]) -> None:
-        """Append several events, as they stand in a log, none of them if one is wrong or cannot be written."""
-        new = [checked(event) for event in events]
-        if not new:
+    def append(self, events: Sequence[Event]) -> None:
+        """Append several events, none of them if one cannot be written."""
+        if not events:
             return
         self._check_process()
         with self._threads:
             self._check_open()
-            self._settle()
-            self._order.check(new)
-            self._append(new)
-
-    def _append(self, events: list[Event]) -> None:
-        """Write events whole or not at all: half a line would spoil the next one too."""
-        end, first = self._end, self._order.events + 1
-        lines = self._lines(end, events, first)
-        if self._rotation.is_due(end.size, len(lines), self._order.latest, events[0]["time"]):
-            end = self._next_part(end)
-            lines = self._lines(end, events, first)
-        self._outcome = None
-        self._unfinished = note = _Unfinished(end, lines, events, first)
-        try:
-            rest = memoryview(lines)
-            while rest:
-                rest = rest[os.write(end.file, rest) :]
-            if self.sync:
-                os.fsync(end.file)
-        except OSError:
-            self._unfinished = note._replace(lines=b"", events=[])  # it did not happen, whatever is there of it
-            self._settle()
-            raise
-        self._finish(note)
-
-    def _lines(self, end: _End, events: list[Event], first: int) -> bytes:
-        head = Head(self.identity, end.part, first, events[0]["time"]) if end.size == 0 else None
-        return as_lines(head, events, first)
-
-    def _next_part(self, before: _End) -> _End:
-        """Go on in a new file, which is still empty: its head comes with its first event."""
-        os.fsync(before.file)
-        path = part_path(self.path, before.part + 1)
-        end = _End(self._held.open(path), 0, before.part + 1)
-        if os.fstat(end.file).st_size:
-            raise FileExistsError(errno.EEXIST, "this must be a new file, for the next part of a log", str(path))
-        sync_folder(self.path.parent)
-        self._end = end
-        if before.part > 1:  # the first part has the lock
-            self._held.close_one(before.file)
-        return end
-
-    def _finish(self, note: _Unfinished) -> None:
-        """What was written counts. This may be interrupted and done again."""
-        for place, event in enumerate(note.events, start=note.first):
-            self._order.take(event, place)
-        self._end = _End(note.end.file, note.end.size + len(note.lines), note.end.part)
-        self._unfinished = None
-
-    def settle(self) -> bool | None:
-        """Finish a write that was interrupted: True if it counts, False if it did not happen, None if there was none.
-
-        Every method does so first. An interrupt may also come before a write begins, or after it is finished: then this
-        is None, and whether ``events`` has grown says which it was.
-        """
-        if os.getpid() != self._process or not self._held.files:
-            return self._outcome
-        with self._threads:
-            self._settle()
-            return self._outcome
-
-    def _settle(self) -> None:
-        note = self._unfinished
-        if note is None:
-            return
-        written = os.fstat(note.end.file).st_size == note.end.size + len(note.lines)
-        if written and note.events:
-            if self.sync:
-                os.fsync(note.end.file)
-            self._outcome = True
-            self._finish(note)
-        else:
-            os.ftruncate(note.end.file, note.end.size)
-            self._outcome = False
-            self._unfinished = None
+            self._look_at_file()
+            self._append(events)
 
     def _check_process(self) -> None:
         if os.getpid() != self._process:
@@ -286,30 +237,119 @@ class LogWriter:
         if not self._held.files:
             raise ValueError(f"the log {self.path} is closed")
 
+    def _append(self, events: Sequence[Event]) -> None:
+        """Write events whole or not at all: half a line would spoil the next one too."""
+        end = self._end
+        lines = self._lines(end, events)
+        if self._rotation.is_due(end.size, len(lines), end.latest, events[0].time):
+            end = self._next_part(end)
+            lines = self._lines(end, events)
+        after = _after(end, lines, events)
+        self._order = None  # until somebody asks, who then reads it
+        self._unfinished = end, after
+        try:
+            _write_all(end.file, lines)
+            if self.sync:
+                os.fsync(end.file)
+        except OSError:
+            self._unfinished = end, end  # it did not happen, whatever is there of it
+            self._look_at_file()
+            raise
+        self._end = after
+        self._unfinished = None
+
+    def _lines(self, end: _End, events: Sequence[Event]) -> bytes:
+        head = Head(self.identity, end.part, end.events + 1, events[0].time) if end.size == 0 else None
+        return as_lines(head, events, end.events + 1)
+
+    def _next_part(self, before: _End) -> _End:
+        """Go on in a new file, which is still empty: its head comes with its first event."""
+        os.fsync(before.file)
+        path = part_path(self.path, before.part + 1)
+        end = before._replace(file=self._held.open(path), size=0, part=before.part + 1)
+        if os.fstat(end.file).st_size:
+            raise FileExistsError(errno.EEXIST, "this must be a new file, for the next part of a log", str(path))
+        sync_folder(self.path.parent)
+        self._end = end
+        if before.part > 1:  # the first part has the lock
+            self._held.close_one(before.file)
+        return end
+
+    def _read_order(self) -> EventOrder:
+        """Return what says which events can follow those in the file."""
+        self._look()
+        if self._order is not None:
+            return self._order
+        return read_order(self.path, Numbering())
+
+    # What was broken off.
+
+    def _look(self) -> None:
+        """Look at the file if a write was broken off."""
+        if self._unfinished is not None and os.getpid() == self._process and self._held.files:
+            with self._threads:
+                self._look_at_file()
+
+    def _look_at_file(self) -> None:
+        """Let a write that was broken off have happened if the file has all of it; may be broken off itself."""
+        if self._unfinished is None:
+            return
+        before, after = self._unfinished
+        if os.fstat(before.file).st_size != after.size:
+            os.ftruncate(before.file, before.size)
+            after = before
+        elif self.sync:
+            os.fsync(before.file)
+        self._end = after
+        self._unfinished = None
+
+    # The key.
+
+    def key(self) -> int | None:
+        """Return the secret key by which the bandit of this log draws its decisions, if it is there."""
+        try:
+            return int(self._key_path.read_text(), 16)
+        except FileNotFoundError:
+            return None
+
+    def keep_key(self, key: int) -> None:
+        """Keep the secret key in a file of its own, which only its owner may read."""
+        write_whole(self._key_path, f"{key:032x}\n".encode(), mode=0o600)
+
+    @property
+    def _key_path(self) -> Path:
+        return self.path.with_name(self.path.name + KEY)
+
+    # The end.
+
+    def frame(self) -> Any:
+        """Return all decisions with their rewards, as `read_log` gives them."""
+        self._look()
+        return read_log(self.path)
+
     def flush(self) -> None:
         """Have everything that was written on the disk."""
         self._check_process()
+        self._look()
         with self._threads:
             self._check_open()
-            self._settle()
             os.fsync(self._end.file)
 
     def close(self) -> None:
         """Hand everything to the disk and let the next writer in."""
         if os.getpid() != self._process:
             return  # the file was closed here when this process was forked
+        self._look()
         with self._threads:
             try:
                 if self._held.files:
-                    self._settle()
                     os.fsync(self._end.file)
             finally:
-                self._unfinished = None  # whose file is not ours any more
                 self._held.close()
 
     def discard(self) -> None:
         """Close a log that is not wanted after all; a file that was made for it, and has no event, is removed."""
-        self.settle()
+        self._look()
         self._remove_if_empty()
         self.close()
 
@@ -317,6 +357,7 @@ class LogWriter:
         """Remove the file if it was made here and is empty; to be called with the lock, so that nobody writes to it."""
         if self._is_new and self._held.files and os.fstat(self._held.files[0]).st_size == 0:
             self.path.unlink()
+            self._key_path.unlink(missing_ok=True)
 
     def __enter__(self) -> LogWriter:
         return self
@@ -325,8 +366,34 @@ class LogWriter:
         self.close()
 
 
+def _checked(event: Event) -> Event:
+    """Return an event after a look at all of it: what JSON makes of it must be an event, too."""
+    try:
+        checked: Event = DECODER.decode(ENCODER.encode(event))
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise WrongValue("event", f"must be right in all its fields: {error}, got {event!r:.300}") from None
+    return checked
+
+
+def _after(end: _End, lines: bytes, events: Sequence[Event]) -> _End:
+    """Return where the log goes on after these lines."""
+    size = end.size + len(lines)
+    return _End(end.file, size, end.part, end.events + len(events), _latest(end, events))
+
+
+def _latest(end: _End, events: Sequence[Event]) -> float | None:
+    times = [event.time for event in events]
+    return max(times if end.latest is None else [end.latest, *times], default=None)
+
+
+def _write_all(file: int, lines: bytes) -> None:
+    written = os.write(file, lines)
+    while written < len(lines):
+        written += os.write(file, lines[written:])
+
+
 def _size_of_whole_lines(file: int) -> int:
-    """How much of a file is whole lines: up to the last end of a line."""
+    """Return how much of a file is whole lines: up to the last end of a line."""
     end = os.fstat(file).st_size
     while end:
         start = max(0, end - BLOCK)

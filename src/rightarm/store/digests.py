@@ -17,6 +17,6 @@ def digest_of(*parts: bytes | str) -> bytes:
     return found.digest()
 
 
-def first_digest(name: str, identity: str, definition: str, created: float) -> bytes:
-    """What the first event's digest goes on from: that of the bandit's row."""
-    return digest_of(name, identity, definition, repr(created))
+def first_digest(name: str, identity: str, definition: str, created: float, key: str) -> bytes:
+    """Return what the first event's digest goes on from: that of the bandit's row."""
+    return digest_of(name, identity, definition, repr(created), key)

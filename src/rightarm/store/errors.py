@@ -6,9 +6,14 @@ from __future__ import annotations
 class Refused(Exception):
     """Something that was asked of a store could not be done, and nothing has changed."""
 
-    def __init__(self, detail: str, field: str | None = None) -> None:
+    code = "refused"
+
+    def __init__(self, detail: str, field: str | None = None, code: str | None = None) -> None:
         super().__init__(detail)
-        self.detail, self.field = detail, field
+        self.detail = detail
+        self.field = field
+        if code is not None:
+            self.code = code
 
 
 class NotFound(Refused):

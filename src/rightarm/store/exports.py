@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from rightarm.logs import convert_log, to_obp, to_vw
-from rightarm.logs.lines import as_line
+from rightarm.logs.lines import as_lines
 from rightarm.store.store import Store
 
 LOG, PARQUET, OBP, VW, VW_TEXT = ".jsonl", ".parquet", ".npz", ".dsjson", ".txt"
@@ -20,7 +20,7 @@ ENDINGS = {"jsonl": LOG, "parquet": PARQUET, "obp": OBP, "vw": VW}
 
 def log_lines(store: Store, name: str) -> Iterator[bytes]:
     """The lines of a log with all events of a bandit, read one by one: `Bandit.from_log` makes the bandit of it."""
-    yield as_line(store.head(name).as_event())
+    yield as_lines(store.head(name), (), 1)
     yield from store.events(name)
 
 

@@ -1,20 +1,16 @@
-"""`Pages`: the journal of a bandit in a store; what is written to it waits there for the commit."""
+"""`TableJournal`: the events of a bandit in a store; what is appended waits in memory for the commit."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
-import msgspec
-
-from rightarm.live.fold import State
-from rightarm.logs.events import Event, checked
-from rightarm.logs.lines import as_line, gap, numbered
+from rightarm.live.state import State
+from rightarm.logs.events import DECODER, ENCODER, Event
+from rightarm.logs.lines import gap
 from rightarm.store.digests import digest_of
 from rightarm.store.errors import Damaged
 from rightarm.store.rows import Rows
-
-_decode = msgspec.json.Decoder(dict).decode
 
 
 class Stored(NamedTuple):
@@ -24,78 +20,79 @@ class Stored(NamedTuple):
     line: str
     digest: bytes
 
+    def event(self) -> Event:
+        """Return the event itself."""
+        event: Event = DECODER.decode(self.line)
+        return event
+
+    def numbered(self) -> bytes:
+        """Return the event as a line of a log, with its number first."""
+        return b'{"n":%d,' % self.n + self.line[1:].encode() + b"\n"
+
 
 Read = Callable[[int], Iterator[Stored]]  # the events after the first so many
 
 
-class Pages:
-    """The events of one bandit: those in the database, of which ``digest`` is the last one's, and new ones."""
+class TableJournal:
+    """The events of one bandit: those in the database, of which ``digest`` is the last one's, and new ones.
 
-    last_id: int | None = None  # the ids of decisions are part of the fold
+    The digests of events are chained, so that a byte that changes anywhere is noticed.
+    """
 
-    def __init__(self, path: str, identity: str, begin: bytes, read: Read) -> None:
-        self.path, self.identity = path, identity
-        self.events, self.digest, self.begin = 0, begin, begin
-        self.state: State | None = None
-        self.by: str | None = None  # who changes the bandit just now
+    def __init__(self, name: str, identity: str, key: int, begin: bytes, read: Read) -> None:
+        self.path = name
+        self.identity = identity
+        self.events = 0
+        self.digest = begin
+        self._key = key
         self._read = read
-        self.written()
+        self.committed()
 
-    def written(self) -> None:
-        """What was new is in the database."""
+    def committed(self) -> None:
+        """Let what was new be in the database."""
         self.new: list[Stored] = []
         self.rows = Rows()
 
-    def write(self, events: Sequence[Event]) -> None:
-        """Append events to what waits for the commit; a decision's version is the number of the event before it."""
-        found = list[Event]()
-        for n, event in enumerate(events, start=self.events + 1):
-            kind = event["event"]
-            if kind == "decision":
-                event = event | {"version": n - 1}
-            elif self.by is not None and kind in ("settings", "arms", "policy", "status"):
-                event = event | {"by": self.by}
-            found.append(checked(event))
-        for event in found:
-            n = self.events + 1
-            line = as_line(numbered(event, n))[:-1]
-            if self.state is not None:  # else it is the beginning, from which no rows follow
-                self.rows.add(self.state, event, n)
-            self.digest = digest_of(self.digest, line)
-            self.new.append(Stored(n, line.decode(), self.digest))
-            self.events = n
+    def append(self, events: Sequence[Event]) -> None:
+        """Let events wait for the commit."""
+        for event in events:
+            line = ENCODER.encode(event)
+            digest = digest_of(self.digest, line)
+            self.new.append(Stored(self.events + 1, line.decode(), digest))
+            self.digest = digest
+            self.events += 1
+
+    def note(self, state: State, event: Event) -> None:
+        """Note what follows from the event that comes next, for the tables beside it; ``state`` is that before it."""
+        self.rows.add(state, event, self.events + 1)
 
     def since(self, events: int) -> Iterator[Event]:
-        """The events after the first so many, as the database has them."""
-        return map(_event, self._read(events))
+        """Yield the events after the first so many: those in the database, and those that wait."""
+        waiting = {stored.n for stored in self.new}
+        yield from (stored.event() for stored in self._read(events) if stored.n not in waiting)
+        yield from (stored.event() for stored in self.new if stored.n > events)
 
-    def follow(self, rows: Iterator[Stored] | list[Stored]) -> Iterator[Event]:
-        """The events that come next, each of them checked to be that."""
+    def follow(self, rows: Iterable[Stored]) -> Iterator[Event]:
+        """Yield the events that come next, each of them checked to be that."""
         for row in rows:
             if row.n != self.events + 1:
                 raise Damaged(f"{self.path}: {gap(self.events + 1, row.n)}")
             if digest_of(self.digest, row.line) != row.digest:
                 raise Damaged(f"{self.path}: event {row.n} is not as it was written")
-            self.events, self.digest = row.n, row.digest
-            yield _event(row)
+            self.events = row.n
+            self.digest = row.digest
+            yield row.event()
 
-    def frame(self) -> Any:
-        """Refused: nobody else could decide while all events are read."""
-        raise ValueError(
-            f"difference is for bandits that remember all their decisions, got {self.path} with {self.events:,}: "
-            "`rightarm export` makes a log of it, from which Bandit.from_log makes the same bandit"
-        )
+    def key(self) -> int | None:
+        """Return the secret key by which the bandit draws its decisions, which the store serves to nobody."""
+        return self._key
 
-    def settle(self) -> None:
-        """Nothing is ever interrupted here."""
+    def keep_key(self, key: int) -> None:
+        """Refuse: the key came with the bandit's row."""
+        raise ValueError(f"the bandit {self.path} has its key already")
 
     def flush(self) -> None:
-        """What is written waits for the commit of the store."""
+        """Do nothing: what is new waits for the commit of the store."""
 
     def close(self) -> None:
-        """There is nothing to close."""
-
-
-def _event(row: Stored) -> Event:
-    event: Event = _decode(row.line)
-    return event
+        """Do nothing: there is nothing to close."""

@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
-import msgspec
 from sqlalchemy import Connection, Row, bindparam, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as insert_in_postgresql
 from sqlalchemy.dialects.sqlite import insert as insert_in_sqlite
 
-from rightarm.live import state as saved
-from rightarm.live.actions import Actions
-from rightarm.live.bandit import Bandit
-from rightarm.live.recovery import write_to
-from rightarm.logs.events import Event
+from rightarm.live import saved
+from rightarm.live.another_policy import policy_from
+from rightarm.live.contextual import Seen
+from rightarm.live.decide import Guardrail, close_windows
+from rightarm.live.draws import Draws
+from rightarm.live.state import State
+from rightarm.logs.events import Cancellation, Event, Expiry
 from rightarm.store import schema
 from rightarm.store.digests import digest_of, first_digest
 from rightarm.store.errors import Conflict, Damaged, NotFound, Unavailable
-from rightarm.store.journal import Pages, Stored
+from rightarm.store.journal import Stored, TableJournal
 
 MANY = 10_000  # events that are read at once
 T = TypeVar("T")
@@ -28,26 +29,58 @@ REFUSES = {"ask": ("paused", "archived"), "tell": ("archived",)}
 class Live:
     """A bandit, with what of it is not in the database yet; `Store` has one for each that was used."""
 
-    def __init__(self, row: Row[Any], pages: Pages, bandit: Bandit[Any], saved_events: int) -> None:
-        self.id, self.name, self.definition, self.created = row.id, row.name, row.definition, row.created
-        self.status = row.status
-        self.pages, self.bandit, self.actions = pages, bandit, bandit._actions
-        pages.state = self.actions.state
-        self.saved = saved_events
+    def __init__(self, row: Row[Any], journal: TableJournal, state: State) -> None:
+        self.id = row.id
+        self.name = row.name
+        self.definition = row.definition
+        self.created = row.created
+        self.journal = journal
+        self.state = state
+        self.draws = Draws(int(row.key, 16))
+        self.guardrail = Guardrail()
+        self.saved = journal.events
         """How many events the last snapshot has."""
-        self.committed = pages.events
+        self.committed = journal.events
+        self.now = 0.0  # the time of the transaction
         self.connection: Connection | None = None  # while something happens to it
         self.keys: dict[tuple[str, str], tuple[bytes, str]] = {}  # new ones: the request's digest, and the answer
 
     @property
     def version(self) -> int:
         """The number of the last event."""
-        return self.pages.events
+        return self.journal.events
+
+    @property
+    def status(self) -> str:
+        """Whether it is running, paused or archived."""
+        return self.state.status
 
     def check(self, verb: str) -> None:
         """Raise if the bandit is paused or archived and does not do this any more."""
         if self.status in REFUSES[verb]:
             raise Conflict(f"{self.name} is {self.status}: it does not {verb} now", "status")
+
+    def happen(self, events: Sequence[Event], seen: Sequence[Seen | None] = ()) -> None:
+        """Let events happen: each is appended to the journal, and then changes the state.
+
+        If the transaction is not committed, `Store` folds the state again from the database.
+        """
+        contexts = seen or [None] * len(events)
+        for event, context in zip(events, contexts, strict=True):
+            self.journal.note(self.state, event)
+            self.journal.append([event])
+            self.state.apply(event, context)
+
+    def look_after(self) -> None:
+        """Retire an arm that is shown to do harm, if there is a guardrail."""
+        self.happen(self.guardrail.events(self.state, self.now))
+
+    def close_windows(self) -> None:
+        """Learn the decisions whose window of reward has closed."""
+        events = close_windows(self.state, self.now)
+        if events:
+            self.happen(events)
+            self.look_after()
 
     # What is in the database only.
 
@@ -69,38 +102,38 @@ class Live:
         self.keys[kind, key] = request, answer
 
     def answer(self, number: int) -> Event:
-        """The event that has answered a decision of long ago."""
+        """Return the event that has answered a decision of long ago."""
         assert self.connection is not None
-        table, n = schema.decisions.c, self.pages.rows.answers.get(number)
+        table = schema.decisions.c
+        n = self.journal.rows.answers.get(number)
         if n is not None:  # in this transaction, in which more windows have closed than are remembered
-            stored = self.pages.new[n - self.committed - 1]
-        else:
-            wanted = select(table.answer).where(table.bandit == self.id, table.id == number)
-            n = self.connection.execute(wanted).scalar()
-            if n is None:
-                raise NotFound(f"decision {number} was never made by {self.name}", "decision")
-            stored = event_at(self.connection, self.id, n)
-        event: Event = msgspec.json.decode(stored.line)
-        return event
+            return self.journal.new[n - self.committed - 1].event()
+        wanted = select(table.answer).where(table.bandit == self.id, table.id == number)
+        n = self.connection.execute(wanted).scalar()
+        if n is None:
+            raise NotFound(f"decision {number} was never made by {self.name}", "decision")
+        return event_at(self.connection, self.id, n).event()
 
     def forgotten(self, number: int) -> float | None:
-        """The reward, None if there was none, of a decision that was answered too long ago to be in memory."""
+        """Return the reward, None if there was none, of a decision that was answered too long ago to be in memory."""
         event = self.answer(number)
-        if event["event"] != "expiry" or "reward" in event:
-            reward: float | None = event.get("reward")
-            return reward
-        raise Conflict(f"decision {number} was answered too long ago to be changed", "decision")
+        if isinstance(event, Cancellation):
+            return None
+        if isinstance(event, Expiry) and event.reward is None:
+            raise Conflict(f"decision {number} was answered too long ago to be changed", "decision")
+        reward: float = event.reward  # type: ignore[attr-defined]
+        return reward
 
     # To the database.
 
     def write(self, connection: Connection) -> None:
         """Write what is new, in the transaction that holds the bandit's row."""
-        pages = self.pages
-        if pages.new:
-            rows = [{"bandit": self.id, "n": n, "line": line, "digest": digest} for n, line, digest in pages.new]
+        journal = self.journal
+        if journal.new:
+            rows = [{"bandit": self.id, "n": n, "line": line, "digest": digest} for n, line, digest in journal.new]
             connection.execute(EVENTS, rows)
             self._write_rows(connection)
-            end = {"new_last": pages.events, "new_digest": pages.digest, "new_status": self.status}
+            end = {"new_last": journal.events, "new_digest": journal.digest, "new_status": self.status}
             done = connection.execute(ADVANCE, {"of": self.id, "committed": self.committed} | end)
             if done.rowcount != 1:
                 raise Unavailable(f"{self.name} was changed by somebody who did not hold its row")
@@ -114,7 +147,7 @@ class Live:
 
     def _write_rows(self, connection: Connection) -> None:
         """Write what follows from the new events."""
-        rows = self.pages.rows
+        rows = self.journal.rows
         if rows.decisions:
             connection.execute(DECISIONS, rows.decision_rows(self.id))
         answers = rows.answer_rows(self.id)
@@ -126,28 +159,33 @@ class Live:
 
     def done(self) -> None:
         """What was new is committed."""
-        self.pages.written()
+        self.journal.committed()
         self.keys.clear()
-        self.committed, self.connection = self.pages.events, None
+        self.committed = self.journal.events
+        self.connection = None
 
     # From the database.
 
     def follow(self, row: Row[Any], connection: Connection) -> int:
         """Fold what others have written since; says how many events that were."""
-        behind = row.last - self.pages.events
+        behind = row.last - self.journal.events
         if behind:
-            rows = read_events(connection, self.id, self.pages.events, behind)  # whoever only reads holds no row
-            events = self.pages.follow(rows)
-            self.actions.state.fold(events, saved.policy_from)
-            self.committed = self.pages.events
-        if row.last != self.pages.events or bytes(row.digest) != self.pages.digest:
-            raise Damaged(f"{self.name} must have {row.last} events that follow each other, got {self.pages.events}")
-        self.status = row.status
+            rows = read_events(connection, self.id, self.journal.events, behind)  # whoever only reads holds no row
+            for event in self.journal.follow(rows):
+                self.state.apply(event)
+            self.committed = self.journal.events
+        if row.last != self.journal.events or bytes(row.digest) != self.journal.digest:
+            raise Damaged(f"{self.name} must have {row.last} events that follow each other, got {self.journal.events}")
         return int(behind)
 
     def snapshot(self) -> str:
-        """The fold so far, as text."""
-        return saved.to_json(self.actions.state, self.pages)
+        """Return the fold so far, as text."""
+        return snapshot_of(self.state, self.journal)
+
+
+def snapshot_of(state: State, journal: TableJournal) -> str:
+    """Return the fold of a journal as text; the key of the draws is not part of it."""
+    return saved.to_json(state, saved.Place(journal.identity, journal.events), None)
 
 
 def by_name(what: str, given: dict[str, T] | None, arms: Sequence[Any]) -> dict[Any, T] | None:
@@ -219,10 +257,16 @@ def event_at(connection: Connection, bandit: int, n: int) -> Stored:
     raise Damaged(f"event {n} is not there any more")
 
 
-def load(row: Row[Any], connection: Connection, clock: Callable[[], float]) -> Live:
-    """The bandit of a row: its last snapshot, and the events after that."""
-    begin = first_digest(row.name, row.identity, row.definition, row.created)
-    pages = Pages(row.name, row.identity, begin, lambda n: read_events(connection, row.id, n, 1))
+def journal_of(row: Row[Any], connection: Connection) -> TableJournal:
+    """Return the journal of a row's bandit, before its first event."""
+    begin = first_digest(row.name, row.identity, row.definition, row.created, row.key)
+    key = int(row.key, 16)
+    return TableJournal(row.name, row.identity, key, begin, lambda n: read_events(connection, row.id, n))
+
+
+def load(row: Row[Any], connection: Connection) -> Live:
+    """Return the bandit of a row: its last snapshot, and the events after that."""
+    journal = journal_of(row, connection)
     table = schema.snapshots.c
     last = connection.execute(
         select(table.n, table.state, table.digest)
@@ -230,17 +274,16 @@ def load(row: Row[Any], connection: Connection, clock: Callable[[], float]) -> L
         .order_by(table.n.desc())
         .limit(1)
     ).first()
-    if last is None:
-        found = saved.from_log(pages, None, {})
-    else:
+    state = State()
+    if last is not None:
         if digest_of(str(last.n), last.state) != bytes(last.digest):
             raise Damaged(f"{row.name}: the snapshot of event {last.n} is not as it was written")
-        found = saved.from_json(last.state, None)
+        found = saved.from_json(last.state, policy_from)
         if found.place is None or found.place.log != row.identity or found.place.events != last.n:
             raise Damaged(f"{row.name}: the snapshot of event {last.n} is that of another bandit")
-        pages.events, pages.digest = last.n, event_at(connection, row.id, last.n).digest
-    actions = Actions(found.state, clock)
-    live = Live(row, pages, Bandit._of(actions), pages.events)
+        state = found.state
+        journal.events = last.n
+        journal.digest = event_at(connection, row.id, last.n).digest
+    live = Live(row, journal, state)
     live.follow(row, connection)
-    write_to(actions, pages, found.state.names)
     return live

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from rightarm.live.fold import State
-from rightarm.logs.events import Event, ids_of
+from rightarm.live.state import State
+from rightarm.logs.events import Cancellation, Correction, Decision, Event, Expiry, Observation, Reward, ids_of
 
 HOUR = 3600
 
@@ -26,31 +26,35 @@ class Rows:
 
     def add(self, state: State, event: Event, n: int) -> None:
         """Take the event of number ``n``; ``state`` is that before it."""
-        kind, hour = event["event"], int(event["time"] // HOUR)
-        if kind == "decision":
-            unit = event.get("unit")
-            self.decisions[event["id"]] = n, None if unit is None else msgspec.json.encode(unit).decode()
-            self.counts[hour, state.index[event["arm"]]][0] += 1
-        elif kind == "observation":
-            self._count(hour, state.index[event["arm"]], 1, event["reward"])
-        elif kind in ("reward", "cancel", "expiry", "correction") and not event.get("part"):
-            for number in ids_of(event):
-                self.answers[number] = n
-                self._answer(state, event, number, hour)
+        hour = int(event.time // HOUR)
+        match event:
+            case Decision():
+                unit = None if event.unit is None else msgspec.json.encode(event.unit).decode()
+                self.decisions[event.id] = n, unit
+                self.counts[hour, state.index[event.arm]][0] += 1
+            case Observation():
+                self._count(hour, state.index[event.arm], 1, event.reward)
+            case Reward(part=True):
+                pass
+            case Reward() | Cancellation() | Expiry() | Correction():
+                for number in ids_of(event):
+                    self.answers[number] = n
+                    self._answer(state, event, number, hour)
 
-    def _answer(self, state: State, event: Event, number: int, hour: int) -> None:
-        reward = event.get("reward")
+    def _answer(self, state: State, event: Reward | Cancellation | Expiry | Correction, number: int, hour: int) -> None:
+        reward = None if isinstance(event, Cancellation) else event.reward
         waiting = state.ledger.pending.get(number)
         if waiting is not None:
-            value = waiting.so_far if event["event"] == "expiry" and reward is None else reward
+            value = waiting.so_far if isinstance(event, Expiry) and reward is None else reward
             if value is not None:
                 self._count(hour, waiting.arm, 1, value)
-        elif number in state.ledger.answered:
-            before = state.ledger.answered[number]
+            return
+        before = state.ledger.answered.get(number)
+        if before is not None and reward is not None:
             if before.reward is None:
-                self._count(hour, before.arm, 1, event["reward"])
+                self._count(hour, before.arm, 1, reward)
             else:
-                self._count(hour, before.arm, 0, event["reward"] - before.reward)
+                self._count(hour, before.arm, 0, reward - before.reward)
 
     def _count(self, hour: int, arm: int, rewards: int, total: float) -> None:
         row = self.counts[hour, arm]
@@ -59,14 +63,14 @@ class Rows:
         row[3] += abs(total)
 
     def decision_rows(self, bandit: int) -> list[dict[str, Any]]:
-        """The new decisions as the table has them."""
+        """Return the new decisions as the table has them."""
         return [
             {"bandit": bandit, "id": number, "n": n, "unit": unit, "answer": self.answers.get(number)}
             for number, (n, unit) in self.decisions.items()
         ]
 
     def answer_rows(self, bandit: int) -> list[dict[str, Any]]:
-        """The answers of decisions that the table has already."""
+        """Return the answers of decisions that the table has already."""
         return [
             {"of": bandit, "number": number, "event": n}
             for number, n in self.answers.items()
@@ -74,7 +78,7 @@ class Rows:
         ]
 
     def count_rows(self, bandit: int) -> list[dict[str, Any]]:
-        """What is to be added to the counts."""
+        """Return what is to be added to the counts."""
         return [
             {"bandit": bandit, "hour": hour, "arm": arm, "decisions": made, "rewards": rewards, "total": total}
             for (hour, arm), (made, rewards, total, _) in sorted(self.counts.items())

@@ -18,11 +18,13 @@ bandits = Table(
     Column("identity", Text, nullable=False),
     Column("definition", Text, nullable=False),
     Column("created", Float(53), nullable=False),
+    Column("key", Text, nullable=False),
     Column("status", Text, nullable=False),
     Column("last", BigInteger, nullable=False),
     Column("digest", LargeBinary, nullable=False),
 )
-"""A row for each bandit: what it was made of, its status, the number of its last event and the digest of that."""
+"""A row for each bandit: what it was made of, the secret key by which it draws its decisions, its status, the number of
+its last event and the digest of that."""
 
 events = Table(
     "events",

@@ -17,16 +17,21 @@ from sqlalchemy.dialects.sqlite import insert as insert_in_sqlite
 from sqlalchemy.exc import SQLAlchemyError
 
 from rightarm.files import Held
-from rightarm.live.bandit import Bandit
+from rightarm.live.another_policy import policy_from
+from rightarm.live.decide import create
+from rightarm.live.draws import new_first_id, new_key
+from rightarm.live.names import distinct
+from rightarm.live.state import State
+from rightarm.logs.events import Created
 from rightarm.logs.lines import Head
+from rightarm.logs.settings import Settings
 from rightarm.messages import NAME, Definition
 from rightarm.scores.policy import Policy
 from rightarm.store import migrations, schema
 from rightarm.store.connections import Database, connect
 from rightarm.store.digests import digest_of, first_digest
-from rightarm.store.errors import Conflict, Damaged, NotFound, Refused, Unavailable
-from rightarm.store.journal import Pages
-from rightarm.store.live import KNOWN, TAKEN, Live, by_name, event_at, load, read_events
+from rightarm.store.errors import Conflict, Damaged, NotFound, Unavailable
+from rightarm.store.live import KNOWN, TAKEN, Live, by_name, event_at, journal_of, load, read_events
 from rightarm.store.rows import HOUR
 from rightarm.store.tokens import Tokens
 
@@ -42,21 +47,14 @@ class Work(NamedTuple):
     function: Callable[[Live], Any]
     reads: bool = False
     """Whether it changes nothing."""
-    make: Callable[[Pages, Callable[[], float]], Bandit[Any]] | None = None
-    """What makes the bandit if there is none, with its journal and the clock."""
+    make: Callable[[float], tuple[Created, State]] | None = None
+    """What makes the bandit's first event, and the state after it, at a time, if there is no such bandit."""
     definition: str = ""
+    key: int = 0
 
 
 PROBE = Work("", lambda live: None)
 """Work that is done just when that of others can be: it needs no bandit, and writes nothing."""
-
-
-class _Spoiled(Exception):
-    """The work at a place failed after it had changed something: the transaction must not be committed."""
-
-    def __init__(self, place: int) -> None:
-        super().__init__(place)
-        self.place = place
 
 
 class Store:
@@ -123,27 +121,23 @@ class Store:
         if not re.fullmatch(NAME, name):
             raise ValueError(f"name must match {NAME}, got {name!r:.120}")
         text = msgspec.json.encode(definition, order="sorted").decode()
-        mine: Pages | None = None
+        mine: State | None = None
 
-        def make(pages: Pages, clock: Callable[[], float]) -> Bandit[Any]:
+        def make(now: float) -> tuple[Created, State]:
             nonlocal mine
-            left_out = ("arms", "policy", "estimator", "prior")
-            options = {
-                name: value for name, value in msgspec.structs.asdict(definition).items() if name not in left_out
-            }
+            fields = set(Settings.__struct_fields__) & set(Definition.__struct_fields__)
+            settings = Settings(**{name: getattr(definition, name) for name in fields})
             prior = by_name("prior", definition.prior, definition.arms)
-            mine, pages.by = pages, by
-            try:
-                return Bandit(definition.arms, policy, prior=prior, log=pages, clock=clock, **options)
-            finally:
-                pages.by = None
+            first_id = new_first_id(definition.seed)
+            event, mine = create(distinct(definition.arms), policy, settings, prior, first_id, now, by)
+            return event, mine
 
         def check(live: Live) -> bool:
             if live.definition != text:
                 raise Conflict(f"{name} is there already, and was made of something else; PATCH changes it", "name")
-            return live.pages is mine
+            return live.state is mine
 
-        return Work(name, check, False, make, text)
+        return Work(name, check, False, make, text, new_key(definition.seed))
 
     def run(self, works: Sequence[Work]) -> list[Any]:
         """Do all of it in one transaction, each piece wholly or not at all; gives results, or errors in their place.
@@ -151,18 +145,7 @@ class Store:
         What was done is in the database when this returns. If that cannot be had, `Unavailable` is raised.
         """
         with self._lock:
-            return self._without_spoiled(works)
-
-    def _without_spoiled(self, works: Sequence[Work]) -> list[Any]:
-        """Do all of it but for what spoils a transaction: what comes before that in one, then what comes after it."""
-        results = list[Any]()
-        while works:
-            try:
-                return results + self._run(works)
-            except _Spoiled as error:
-                results += [*self._without_spoiled(works[: error.place]), error.__cause__]
-                works = works[error.place + 1 :]
-        return results
+            return self._run(works)
 
     def _run(self, works: Sequence[Work]) -> list[Any]:
         # All take rows in the same order, so that nobody waits in a ring.
@@ -174,7 +157,7 @@ class Store:
             with self.database.transaction() as connection:
                 for name in names:
                     lives[name] = self._take(connection, name, reads[name])
-                results = [self._result(place, work, lives, connection) for place, work in enumerate(works)]
+                results = [self._result(work, lives, connection) for work in works]
                 used = [live for live in lives.values() if isinstance(live, Live)]
                 for live in used:
                     live.write(connection)
@@ -210,66 +193,67 @@ class Store:
         """The bandit of a row with all its events, and with windows closed if more may follow."""
         live = self._lives.get(row.name)
         if live is None or live.id != row.id:
-            live = load(row, connection, lambda: self._now)
+            live = load(row, connection)
         else:
             self.folded += live.follow(row, connection)
         live.connection = connection
-        if not reads and live.actions.state.settings.window_of_reward is not None and live.status != "archived":
-            live.actions.close_windows(self._now)
+        live.now = self._now
+        if not reads and live.status != "archived":
+            live.close_windows()
         return live
 
-    def _result(self, place: int, work: Work, lives: dict[str, Live | Damaged | None], connection: Connection) -> Any:
-        """What a piece of work gives, or the error that it raises."""
+    def _result(self, work: Work, lives: dict[str, Live | Damaged | None], connection: Connection) -> Any:
+        """Return what a piece of work gives, or the error that it raises.
+
+        Work decides everything before it changes anything: if it raises, the state is what it was.
+        """
         if work is PROBE:
             return None
         live = lives[work.name]
-        if live is None:
-            if work.make is None:
-                return NotFound(f"there is no bandit {work.name}", "name")
-            try:
-                live = lives[work.name] = self._made(work, connection)
-            except (Refused, TypeError, ValueError) as error:
-                return error
+        if live is None and work.make is None:
+            return NotFound(f"there is no bandit {work.name}", "name")
         if isinstance(live, Damaged):
             return live
-        before = live.version, len(live.keys)
+        before = -1 if live is None else live.version
         try:
+            if live is None:
+                live = lives[work.name] = self._made(work, connection)
+                before = live.version
             return work.function(live)
-        except (Refused, TypeError, ValueError) as error:
-            if (live.version, len(live.keys)) != before:
-                raise _Spoiled(place) from error
-            live.actions.settle()  # the random number of a decision that was refused is that of the next one
-            return error
         except SQLAlchemyError:
             raise
-        except Exception as error:  # a defect of ours must not touch the work of others
-            raise _Spoiled(place) from error
+        except Exception as error:  # also a defect of ours, which must not touch the work of others
+            if live is not None and live.version != before:
+                raise  # it broke off in the middle: nothing of this transaction counts
+            return error
 
     def _made(self, work: Work, connection: Connection) -> Live:
-        """A new bandit; or, if another replica has just made it, that one."""
+        """Make a new bandit; or, if another replica has just made it, take that one."""
         assert work.make is not None
-        identity, created = uuid.uuid4().hex, self._now
-        begin = first_digest(work.name, identity, work.definition, created)
-        pages = Pages(work.name, identity, begin, lambda n: iter(()))
-        bandit = work.make(pages, lambda: self._now)
+        created, state = work.make(self._now)
+        identity = uuid.uuid4().hex
+        key = f"{work.key:032x}"
         row = {
             "name": work.name,
             "identity": identity,
             "definition": work.definition,
-            "created": created,
+            "created": self._now,
+            "key": key,
             "status": "running",
             "last": 0,
-            "digest": begin,
+            "digest": first_digest(work.name, identity, work.definition, self._now, key),
         }
         insert_into = INSERT[connection.dialect.name]
         connection.execute(insert_into(schema.bandits).values(row).on_conflict_do_nothing())
         found = connection.execute(TAKEN, {"name": work.name}).one()
-        if found.identity == identity:
-            live = Live(found, pages, bandit, 0)
-            live.committed = 0
+        if found.identity != identity:
+            live = load(found, connection)
         else:
-            live = load(found, connection, lambda: self._now)
+            state.find_policy = policy_from
+            live = Live(found, journal_of(found, connection), state)
+            live.journal.append([created])
         live.connection = connection
+        live.now = self._now
         return live
 
     def _snapshot(self, live: Live) -> None:
@@ -297,7 +281,7 @@ class Store:
         with self.database.reads() as connection:
             row = self._row(connection, name)
             for stored in read_events(connection, row.id, after, limit):
-                yield stored.line.encode() + b"\n"
+                yield stored.numbered()
 
     def head(self, name: str) -> Head:
         """The head of a log with the events of a bandit."""
@@ -316,7 +300,7 @@ class Store:
                 .where(table.bandit == row.id, table.hour >= since)
                 .order_by(table.hour, table.arm)
             ).fetchall()
-        names = self.do(Work(name, lambda live: list(live.actions.state.names), reads=True)) if rows else []
+        names = self.do(Work(name, lambda live: list(live.state.names), reads=True)) if rows else []
         return [{**found._asdict(), "hour": found.hour * HOUR, "arm": names[found.arm]} for found in rows]
 
     def decision(self, name: str, number: int) -> dict[str, Any] | None:
@@ -330,7 +314,7 @@ class Store:
             if found is None:
                 return None
             places = [found.n] if found.answer is None else [found.n, found.answer]
-            events = [msgspec.json.decode(event_at(connection, row.id, n).line) for n in places]
+            events = [msgspec.json.decode(event_at(connection, row.id, n).numbered()) for n in places]
         return {"decision": events[0], "answer": events[1] if len(events) > 1 else None}
 
     def totals(self, name: str) -> tuple[int, int]:

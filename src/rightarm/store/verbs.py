@@ -1,4 +1,8 @@
-"""The verbs of the service: what each request does with a bandit of the store, for `Work`."""
+"""The verbs of the service: what each request does with a bandit of the store, for `Work`.
+
+Each decides everything first, from the state and the database, and then lets it happen: a request that is refused has
+changed nothing.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +10,12 @@ from typing import Any
 
 import msgspec
 
-from rightarm.live.actions import DUPLICATE
-from rightarm.live.ledger import Answered, Decision, Unknown
+from rightarm.errors import WrongType, WrongValue
+from rightarm.live import decide
+from rightarm.live.ledger import Answered, Unknown
 from rightarm.live.names import distinct
+from rightarm.logs.events import Decision
+from rightarm.logs.settings import Settings
 from rightarm.messages import Ask, Change, Choice, Outcome, Tell, Told
 from rightarm.messages import Bandit as Described
 from rightarm.scores.policy import Policy
@@ -22,43 +29,38 @@ _TOLD = msgspec.json.Decoder(Told)
 
 def ask(live: Live, request: Ask) -> list[Choice]:
     """Decide; the same key always gets the same answer."""
-    key = request.key
-    if key is None:
-        return _ask(live, request)
+    if request.key is None:
+        return [_choice(one) for one in _decided(live, request)]
     digest = digest_of(msgspec.json.encode(request, order="sorted"))
-    before = live.answered_key("ask", key, digest)
+    before = live.answered_key("ask", request.key, digest)
     if before is not None:
         return _CHOICES.decode(before)
-    choices = _ask(live, request)
-    live.remember_key("ask", key, digest, msgspec.json.encode(choices).decode())
+    choices = [_choice(one) for one in _decided(live, request)]
+    live.remember_key("ask", request.key, digest, msgspec.json.encode(choices).decode())
     return choices
 
 
-def _ask(live: Live, request: Ask) -> list[Choice]:
+def _decided(live: Live, request: Ask) -> list[Decision[Any]]:
     live.check("ask")
-    bandit, state = live.bandit, live.actions.state
-    options: dict[str, Any] = {
-        "size": request.size,
-        "context": request.context,
-        "contexts": request.contexts,
-        "arm_features": by_name("arm_features", request.arm_features, state.names),
-        "among": request.among,
-        "unit": request.unit,
-        "meta": request.meta,
-    }
-    state.version = live.version  # here a decision's version is the number of the event before it
-    made: Any = bandit.ask(**options)
-    if not isinstance(made, list):
-        return [_choice(made)]
-    first = live.version - len(made)
-    return [_choice(_numbered(live, one, first + place)) for place, one in enumerate(made)]
-
-
-def _numbered(live: Live, made: Decision[Any], version: int) -> Decision[Any]:
-    """One of several decisions that were drawn together, with the number of the event before it as its version."""
-    pending, numbered = live.actions.state.ledger.pending, made._replace(version=version)
-    pending[made.id] = pending[made.id]._replace(decision=numbered)
-    return numbered
+    state = live.state
+    features = by_name("arm_features", request.arm_features, state.names)
+    members = None if request.among is None else state.chosen(request.among)
+    if request.size is not None or request.contexts is not None:
+        if request.unit is not None:
+            raise WrongType("unit", f"is for one decision, got {request.unit!r} and several")
+        if request.context is not None or (request.size is not None and request.contexts is not None):
+            raise WrongType("context", "must be left out where size or contexts is given, which exclude each other")
+        seen = decide.contexts_of(state, request.size, request.contexts, features, members)
+        made = decide.decide_several(state, live.draws, live.now, members, seen, request.meta)
+        live.happen(made, seen)
+        return made
+    before = None if request.unit is None else decide.assigned(state, request.unit, members)
+    if before is not None:
+        return [before]
+    context = state.see(request.context, features, members)
+    decision = decide.decide(state, live.draws, live.now, members, context, request.unit, request.meta)
+    live.happen([decision], [context])
+    return [decision]
 
 
 def _choice(made: Decision[Any]) -> Choice:
@@ -77,81 +79,68 @@ def _choice(made: Decision[Any]) -> Choice:
 def tell(live: Live, rewards: list[Tell]) -> list[Told]:
     """Take rewards, all of them or none."""
     live.check("tell")
-    for one in rewards[1:]:
-        _look(live, one)
-    return [_tell(live, one) for one in rewards]
+    plan = decide.Rewards(live.state, live.now)
+    keys = dict[str, tuple[bytes, Told]]()
+    outcomes = [_keyed(live, plan, keys, one) for one in rewards]
+    live.happen(plan.checked(), plan.seen())
+    for key, (digest, told) in keys.items():
+        live.remember_key("tell", key, digest, msgspec.json.encode(told).decode())
+    live.look_after()
+    return outcomes
 
 
-def _look(live: Live, request: Tell) -> None:
-    """Raise if a reward will be refused: once others were learned, the bandit has to be folded again."""
-    state, number = live.actions.state, request.decision
-    state.check_reward(request.reward)
-    known = number is None or number in state.ledger.pending or number in state.ledger.answered
-    if number is not None and not known and request.key is None:
-        _long_ago(live, number, request.reward)
-
-
-def _tell(live: Live, request: Tell) -> Told:
-    key = request.key
-    if key is None:
-        return _told(live, request)
+def _keyed(live: Live, plan: decide.Rewards, keys: dict[str, tuple[bytes, Told]], request: Tell) -> Told:
+    """Plan a reward, unless one with its key came before; ``keys`` are those of the same batch."""
+    if request.key is None:
+        return _told(live, plan, request)
     digest = digest_of(msgspec.json.encode(request, order="sorted"))
-    before = live.answered_key("tell", key, digest)
+    if request.key in keys:
+        if keys[request.key][0] != digest:
+            raise Conflict(f"key must be a new one for another request, got {request.key!r} again", "key")
+        return Told(outcome=decide.DUPLICATE, decision=request.decision)
+    before = live.answered_key("tell", request.key, digest)
     if before is not None:
         told = _TOLD.decode(before)
-        told.outcome = DUPLICATE  # type: ignore[assignment]
+        told.outcome = decide.DUPLICATE
         return told
-    told = _told(live, request)
-    live.remember_key("tell", key, digest, msgspec.json.encode(told).decode())
+    told = _told(live, plan, request)
+    keys[request.key] = digest, told
     return told
 
 
-def _told(live: Live, request: Tell) -> Told:
+def _told(live: Live, plan: decide.Rewards, request: Tell) -> Told:
     number = request.decision
-    if number is None and request.correct:
-        raise TypeError("correct must be left out: only the reward of a decision can be corrected")
-    if number is None or request.arm is not None:
-        live.bandit.tell(
-            number,  # type: ignore[call-overload]
-            request.reward,
-            arm=... if request.arm is None else request.arm,
-            context=request.context,
-            arm_features=by_name("arm_features", request.arm_features, live.actions.state.names),
-        )
-        return Told(outcome="learned")
+    if number is None:
+        if request.correct:
+            raise WrongType("correct", "must be left out: only the reward of a decision can be corrected")
+        if request.arm is None:
+            raise WrongType("decision", "must be given, or an arm")
+        features = by_name("arm_features", request.arm_features, live.state.names)
+        return Told(outcome=plan.observe(request.arm, request.reward, request.context, features))
+    if request.arm is not None:
+        raise WrongType("arm", f"must be left out with a decision, got {request.arm!r} and {number}")
     if request.context is not None or request.arm_features is not None:
-        raise TypeError("context must be left out: a decision has its context already")
+        raise WrongType("context", "must be left out: a decision has its context already")
     try:
-        outcome = (
-            _corrected(live, number, request.reward) if request.correct else _learned(live, number, request.reward)
-        )
+        outcome = _outcome(live, plan, number, request)
     except Answered as error:
-        raise Conflict(str(error).replace("correct() replaces", '"correct": true replaces'), "reward") from None
+        raise Conflict(f'{error}: send it with "correct": true', "reward", error.code) from None
     except Unknown:
         outcome = _long_ago(live, number, request.reward)
     return Told(outcome=outcome, decision=number)
 
 
-def _learned(live: Live, number: int, reward: float) -> Outcome:
-    outcome: Outcome = live.actions.tell_one(number, reward)  # type: ignore[assignment]
-    return outcome
-
-
-def _corrected(live: Live, number: int, reward: float) -> Outcome:
-    state = live.actions.state
-    waiting, value = state.ledger.pending.get(number), state.check_reward(reward)
-    if waiting is not None and waiting.so_far == value:
-        return "duplicate"
-    if waiting is not None:  # nothing was learned before: this is the first
-        live.actions.take({number: value})
-        return "noted" if state.settings.at_close else "learned"
-    return "corrected" if live.bandit.correct(number, reward) else "duplicate"
+def _outcome(live: Live, plan: decide.Rewards, number: int, request: Tell) -> Outcome:
+    """Plan the reward of a decision; where nothing was learned before, a correction is the first reward."""
+    if request.correct and not plan.is_open(number):
+        return plan.correct(number, request.reward)
+    return plan.replace(number, request.reward) if request.correct else plan.tell(number, request.reward)
 
 
 def _long_ago(live: Live, number: int, reward: float) -> Outcome:
-    """A decision that is not in memory: the same reward is a duplicate, and nothing else can be learned."""
-    if live.forgotten(number) == live.actions.state.check_reward(reward):
-        return "duplicate"
+    """Answer for a decision that is not in memory: the same reward is a duplicate, and nothing else can be learned."""
+    if live.forgotten(number) == live.state.check_reward(reward):
+        return decide.DUPLICATE
     raise Conflict(f"decision {number} was answered too long ago to be changed", "decision")
 
 
@@ -159,61 +148,55 @@ def cancel(live: Live, number: int) -> bool:
     """Forget a decision that will have no reward; False if it does not wait for one any more."""
     live.check("tell")
     try:
-        return live.bandit.cancel(number)
+        events = decide.cancel(live.state, number, live.now)
     except Unknown:
         live.answer(number)
         return False
+    live.happen(events)
+    return bool(events)
 
 
 def change(live: Live, request: Change, policy: Policy | None, by: str) -> Described:
-    """Change arms, policy or status; each an event that says who it was."""
-    live.pages.by = by
+    """Change arms, policy, settings or status, as one event that says who it was."""
+    state = live.state
+    names = None if request.arms is None else distinct(request.arms)
+    if names is None and request.prior is not None:
+        raise WrongValue("prior", "must come with arms, of which some are new")
+    settings = {
+        name: getattr(request, name)
+        for name in Settings.__struct_fields__
+        if getattr(request, name, msgspec.UNSET) is not msgspec.UNSET
+    }
+    prior = None if names is None else by_name("prior", request.prior, names)
     try:
-        if policy is not None:
-            live.bandit.change_policy(policy)
-        if request.arms is not None:
-            _change_arms(live, request)
-        elif request.prior is not None:
-            raise ValueError("prior must come with arms, of which some are new")
-        if request.status is not None and request.status != live.status:
-            if live.status == "archived":
-                raise Conflict(f"{live.name} is archived, which is for good", "status")
-            event = {"event": "status", "status": request.status, "time": live.actions.now()}
-            live.pages.write([event])
-            live.status = request.status
-    finally:
-        live.pages.by = None
+        events = decide.change(
+            state, live.now, arms=names, prior=prior, policy=policy, status=request.status, by=by, **settings
+        )
+    except WrongValue as error:
+        if error.code == "archived":
+            raise Conflict(f"{live.name} is archived, which is for good", "status", error.code) from None
+        raise
+    live.happen(events)
     return describe(live)
 
 
-def _change_arms(live: Live, request: Change) -> None:
-    state = live.actions.state
-    names = distinct(request.arms or [])
-    priors = by_name("prior", request.prior, names) or {}
-    for name in priors:
-        if name in state.index:
-            raise ValueError(f"prior must be for new arms, got {name!r}")
-    if set(names) != set(state.active_names()):
-        live.actions.change_arms(names, [live.actions.prior(names, name, one) for name, one in priors.items()])
-
-
 def describe(live: Live) -> Described:
-    """The bandit as it is now."""
-    state, ledger = live.actions.state, live.actions.state.ledger
+    """Return the bandit as it is now."""
+    state = live.state
     active = state.active_names()
     return Described(
         name=live.name,
-        status=live.status,
+        status=live.status,  # type: ignore[arg-type]
         arms=active,
         retired=[name for name in state.names if name not in active],
         policy=repr(state.known.policy),
-        settings=state.settings.as_json(),
+        settings=state.settings.plain(),
         version=live.version,
-        decisions=ledger.next_id - ledger.first,
+        decisions=state.ledger.next_id - state.ledger.first,
         rewards=state.known.told,
         created=live.created,
     )
 
 
 def close_windows(live: Live) -> None:
-    """Nothing besides what every transaction does first: windows that have closed are learned."""
+    """Do nothing besides what every transaction does first: windows that have closed are learned."""

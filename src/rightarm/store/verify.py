@@ -11,16 +11,15 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, Row, inspect, select
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from rightarm.live import state as saved
-from rightarm.live.fold import State
-from rightarm.logs.events import Event, checked
-from rightarm.logs.order import EventOrder
+from rightarm.live.decide import decide
+from rightarm.live.draws import Draws
+from rightarm.live.state import State
+from rightarm.logs.events import Decision, Event
 from rightarm.store import schema
 from rightarm.store.connections import Database, is_sqlite
-from rightarm.store.digests import digest_of, first_digest
+from rightarm.store.digests import digest_of
 from rightarm.store.errors import Damaged, Unavailable
-from rightarm.store.journal import Pages
-from rightarm.store.live import read_events
+from rightarm.store.live import journal_of, read_events, snapshot_of
 from rightarm.store.rows import Rows
 
 TOLERANCE = 1e-9  # relative, of propensities and sums
@@ -69,7 +68,7 @@ def _verified(database: Database, connection: Connection, findings: list[Finding
         try:
             bandit = _Bandit(row, connection)
             findings += [Finding(row.name, text) for text in bandit.findings()]
-            events, decisions = events + bandit.pages.events, decisions + bandit.decisions
+            events, decisions = events + bandit.journal.events, decisions + bandit.decisions
         except SQLAlchemyError as error:
             findings.append(Finding(row.name, f"cannot be read: {error}".splitlines()[0]))
     known = {row.id for row in rows}
@@ -96,10 +95,12 @@ class _Bandit:
     """One bandit, folded again."""
 
     def __init__(self, row: Row[Any], connection: Connection) -> None:
-        self.row, self.connection = row, connection
-        begin = first_digest(row.name, row.identity, row.definition, row.created)
-        self.pages = Pages(row.name, row.identity, begin, lambda n: read_events(connection, row.id, n, 1))
-        self.rows, self.order, self.decisions, self.status = Rows(), EventOrder(), 0, "running"
+        self.row = row
+        self.connection = connection
+        self.journal = journal_of(row, connection)
+        self.draws = Draws(int(row.key, 16))
+        self.rows = Rows()
+        self.decisions = 0
         table = schema.snapshots.c
         kept = connection.execute(select(table.n, table.state, table.digest).where(table.bandit == row.id)).fetchall()
         self.snapshots = {one.n: one for one in kept}
@@ -113,57 +114,48 @@ class _Bandit:
             yield text
 
     def _all(self) -> Iterator[str]:
+        state = State()
         try:
-            state = saved.from_log(self.pages, None, {}).state
-            for event in self.pages.follow(read_events(self.connection, self.row.id, 0)):
+            for event in self.journal.follow(read_events(self.connection, self.row.id, 0)):
                 yield from self._event(state, event)
         except (Damaged, KeyError, TypeError, ValueError) as error:
-            yield f"event {self.pages.events}: {error}"
+            yield f"event {self.journal.events}: {error}"
             return
-        if (self.row.last, bytes(self.row.digest)) != (self.pages.events, self.pages.digest):
-            yield f"the last event must be {self.row.last}, got {self.pages.events} or another one of that number"
-        if self.row.status != self.status:
-            yield f"status must be {self.status!r}, got {self.row.status!r}"
+        if (self.row.last, bytes(self.row.digest)) != (self.journal.events, self.journal.digest):
+            yield f"the last event must be {self.row.last}, got {self.journal.events} or another one of that number"
+        if self.row.status != state.status:
+            yield f"status must be {state.status!r}, got {self.row.status!r}"
         yield from self._tables()
         yield from (f"there is a snapshot of event {n}, which is not there" for n in self.snapshots)
 
     def _event(self, state: State, event: Event) -> Iterator[str]:
-        n, plain = self.pages.events, event
-        event = checked(plain)
-        if plain.get("n") != n:
-            yield f"event {n} says that it is {plain.get('n')}"
-        self.order.check([event])
-        self.order.take(event, n)
-        if event["event"] == "decision":
+        n = self.journal.events
+        if isinstance(event, Decision):
             self.decisions += 1
             yield from self._decision(state, event, n)
-        elif event["event"] == "status":
-            self.status = event["status"]
         self.rows.add(state, event, n)
-        state.apply(event, saved.policy_from)
+        state.apply(event)
         snapshot = self.snapshots.pop(n, None)
         if snapshot is not None:
             yield from self._snapshot(state, snapshot)
 
-    def _decision(self, state: State, event: Event, n: int) -> Iterator[str]:
-        """What differs between a decision and the one that follows from the events before it."""
-        among = state.chosen(event["among"]) if "among" in event else None
-        made = state.draw(among, event["time"], event.get("unit"), state.seen_before(event)).decision
-        if not math.isclose(made.propensity, event["propensity"], rel_tol=TOLERANCE) and made.arm == event["arm"]:
-            yield f"event {n}: the propensity must be {made.propensity!r}, got {event['propensity']!r}"
-        expected = {"id": made.id, "arm": made.arm, "round": made.round, "version": n - 1, "group": made.group}
-        for name, value in expected.items():
-            if event.get(name) != value:
-                yield f"event {n}: {name} must be {value!r}, got {event.get(name)!r}"
+    def _decision(self, state: State, event: Decision[Any], n: int) -> Iterator[str]:
+        """Say what differs between a decision and the one that follows from the events before it."""
+        members = None if event.among is None else state.chosen(event.among)
+        seen = None if event.context is None else state.seen_before(event)
+        made = decide(state, self.draws, event.time, members, seen, event.unit)
+        if not math.isclose(made.propensity, event.propensity, rel_tol=TOLERANCE) and made.arm == event.arm:
+            yield f"event {n}: the propensity must be {made.propensity!r}, got {event.propensity!r}"
+        for name in ("id", "arm", "round", "version", "group"):
+            if getattr(event, name) != getattr(made, name):
+                yield f"event {n}: {name} must be {getattr(made, name)!r}, got {getattr(event, name)!r}"
 
     def _snapshot(self, state: State, row: Any) -> Iterator[str]:
         if digest_of(str(row.n), row.state) != bytes(row.digest):
             yield f"the snapshot of event {row.n} is not as it was written"
             return
-        plain, folded = json.loads(row.state), json.loads(saved.to_json(state, self.pages))
-        for one in (plain, folded):
-            del one["state"]  # a number of changes by which nothing is decided
-        plain.setdefault("settled", folded["settled"])  # which the first snapshots did not have
+        plain = json.loads(row.state)
+        folded = json.loads(snapshot_of(state, self.journal))
         if plain != folded:
             wrong = [name for name in folded if plain.get(name) != folded[name]]
             yield f"the snapshot of event {row.n} is not the fold of the events: {', '.join(wrong)}"

@@ -21,6 +21,7 @@ def upgrade() -> None:
         sa.Column("name", sa.Text, nullable=False, unique=True),
         *(column(name, sa.Text) for name in ("identity", "definition")),
         column("created", real),
+        column("key", sa.Text),
         column("status", sa.Text),
         column("last", big),
         column("digest", binary),

@@ -1,0 +1,258 @@
+"""The state of a live bandit as JSON, and back: every part is checked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from rightarm.formula import check_count, check_number
+from rightarm.live.arms import check_reward
+from rightarm.live.contextual import Context, arms_for
+from rightarm.live.ledger import Answer, Ledger, Waiting, check_unit
+from rightarm.live.names import listed, name_from, plain_name
+from rightarm.live.state import State
+from rightarm.logs.events import Decision, Specification
+from rightarm.logs.settings import Settings, check_share
+from rightarm.scores.policy import Policy
+from rightarm.scores.rewards import reward_scale
+
+FORMAT = "rightarm bandit"
+FORMAT_VERSION = 3
+KEY_BITS = 128
+
+
+class Place(NamedTuple):
+    """Up to where a log is part of a state."""
+
+    log: str
+    """The identity of the log."""
+    events: int
+
+
+class Saved(NamedTuple):
+    """A state that was saved, up to where a log is part of it (None if it had none), and its key."""
+
+    state: State
+    place: Place | None
+    key: int | None
+
+
+def to_json(state: State, place: Place | None, key: int | None) -> str:
+    """Return a state as text, with the number of events in the log that are part of it."""
+    settings = state.settings.plain()
+    plain = {
+        "format": FORMAT,
+        "version": FORMAT_VERSION,
+        "policy": state.known.policy.specification(),
+        "settings": settings | {"control": plain_name(state.settings.control)},
+        "arms": [plain_name(name) for name in state.names],
+        "active": state.active,
+        "harmful": [plain_name(name) for name in state.names if name in state.harmful],
+        "status": state.status,
+        "least": [state.least_floor, state.least_even],
+        "events": state.events,
+        **_ledger(state.ledger),
+        "log": None if place is None else list(place),
+        "statistics": state.known.to_json(),
+        "key": None if key is None else f"{key:032x}",
+    }
+    return json.dumps(plain, allow_nan=False)
+
+
+def from_json(text: str | bytes, find_policy: Callable[[Specification], Policy]) -> Saved:
+    """Return the state that a text describes."""
+    try:
+        plain = json.loads(text)
+        if not isinstance(plain, dict) or plain.get("format") != FORMAT:
+            raise ValueError(f"this is not the state of a bandit: format must be {FORMAT!r}")
+        if plain.get("version") != FORMAT_VERSION:
+            raise ValueError(f"version must be {FORMAT_VERSION}, got {plain.get('version')!r}")
+        state = _restored(plain, find_policy)
+        place = None
+        if plain["log"] is not None:
+            identity, events = plain["log"]
+            place = Place(str(identity), check_count("log", events, least=0))
+        key = None if plain["key"] is None else int(plain["key"], 16)
+        if key is not None and not 0 <= key < 2**KEY_BITS:
+            raise ValueError(f"key must have {KEY_BITS} bits, got {plain['key']!r:.60}")
+    except (KeyError, TypeError, AttributeError, IndexError, OverflowError, RecursionError) as error:
+        raise ValueError(f"this is not the state of a bandit: {type(error).__name__}: {error}") from None
+    return Saved(state, place, key)
+
+
+def _restored(plain: dict[str, Any], find_policy: Callable[[Specification], Policy]) -> State:
+    policy = find_policy(plain["policy"])
+    names = [name_from(name) for name in listed("arms", plain["arms"])]
+    if not names or len(set(names)) < len(names):
+        raise ValueError(f"arms must be different names, at least one, got {names!r:.200}")
+    settings = msgspec.convert(plain["settings"] | {"control": name_from(plain["settings"]["control"])}, Settings)
+    state = State(find_policy)
+    state.specification = plain["policy"]
+    known = arms_for(policy, settings.discount, settings.window)
+    state.have(settings, known, reward_scale(policy, settings.reward_range))
+    state.ledger = _ledger_from(plain, names)
+    state.add_arms(names)
+    for waiting in state.ledger.pending.values():
+        state.ledger.waiting[waiting.arm] += 1
+    known.restore(plain["statistics"])
+    for rows in (state.ledger.pending, state.ledger.answered, state.ledger.observed):
+        for one in rows.values():
+            known.check_context(one.context)
+    state.active = [_flag(active) for active in listed("active", plain["active"])]
+    if len(state.active) != len(names):
+        raise ValueError(f"active must have one value for each of {len(names)} arms, got {len(state.active)}")
+    state.check_settings()
+    state.harmful = frozenset(name_from(name) for name in listed("harmful", plain["harmful"]))
+    if plain["status"] not in ("running", "paused", "archived"):
+        raise ValueError(f"status must be running, paused or archived, got {plain['status']!r:.60}")
+    state.status = plain["status"]
+    least_floor, least_even = plain["least"]
+    state.least_floor = check_share("least", least_floor)
+    state.least_even = check_share("least", least_even)
+    state.events = check_count("events", plain["events"], least=0)
+    if state.reward_range is not None and not state.within(*state.reward_range):
+        means = state.lifetime()[1].tolist()
+        raise ValueError(f"means must be in the range of rewards, {state.reward_range}, got {means}")
+    return state
+
+
+# The ledger.
+
+
+def _ledger(ledger: Ledger) -> dict[str, Any]:
+    """Return all decisions as plain lists."""
+    observed = [[one.learned, one.arm, one.reward, *_context(one)] for one in ledger.observed.values()]
+    pending = [[*_decision(one.decision, one.arm), one.so_far, *_context(one)] for one in ledger.pending.values()]
+    units = [_decision(decision, None) for decision in ledger.units.values()]
+    answered = [[number, *_answer(answer)] for number, answer in ledger.answers()]
+    return {
+        "first_id": ledger.first,
+        "next_id": ledger.next_id,
+        "pending": pending,
+        "answered": answered,
+        "units": units,
+        "settled": [[arm, *ends] for arm, ends in ledger.settled.items()],
+        "observed": observed,
+    }
+
+
+def _decision(decision: Decision[Any], arm: int | None) -> list[Any]:
+    """Return a decision as a list; its arm by number, or by name without one."""
+    name = plain_name(decision.arm) if arm is None else arm
+    counts = [decision.propensity, decision.round, decision.version]
+    rest = [decision.time, decision.group, decision.unit, decision.error]
+    among = None if decision.among is None else [plain_name(one) for one in decision.among]
+    return [decision.id, name, *counts, *rest, among, decision.meta]
+
+
+def _answer(answer: Answer) -> list[Any]:
+    counts = [answer.reward, answer.arm, answer.learned, answer.propensity, answer.silent]
+    context = None if answer.context is None else answer.context.to_json()
+    return [*counts, answer.time, answer.late, context]
+
+
+def _context(one: Waiting | Answer) -> list[Any]:
+    """Return the context at the end of a row, if there is one."""
+    return [] if one.context is None else [one.context.to_json()]
+
+
+def _ledger_from(plain: dict[str, Any], names: Sequence[Any]) -> Ledger:
+    """Return the ledger that a saved bandit had, after a look at all of it; ``names`` are those of the arms."""
+    ledger = Ledger(check_count("first_id", plain["first_id"]))
+    ledger.next_id = check_count("next_id", plain["next_id"])
+    for row in listed("pending", plain["pending"]):
+        *decision, so_far, context = row if len(row) == 13 else [*row, None]
+        _check_new(ledger, decision[0])
+        arm = _known_arm(decision[1], len(names))
+        made = _decision_from(decision, names[arm])
+        reward = None if so_far is None else check_reward(so_far)
+        ledger.pending[made.id] = Waiting(made, arm, reward, _context_from(context))
+    for number, *answer in listed("answered", plain["answered"]):
+        _check_new(ledger, number)
+        ledger.remember(number, _answer_from(answer, len(names)))
+    for arm, *ends in listed("settled", plain["settled"]):
+        for end in ends:
+            ledger.settle(_known_arm(arm, len(names)), check_reward(end))
+    for learned, arm, reward, *context in listed("observed", plain["observed"]):
+        ledger.observe(_answer_from([reward, arm, learned, 1.0, False, None, None, *(context or [None])], len(names)))
+    for row in listed("units", plain["units"]):
+        name = name_from(row[1])
+        if name not in names:
+            raise ValueError(f"units must be decisions for known arms, got {row!r:.60}")
+        made = _decision_from(row, name)
+        if made.unit is None:
+            raise ValueError(f"units must be decisions for a unit, got {row!r:.60}")
+        waiting = ledger.pending.get(made.id)
+        ledger.units[made.unit] = made if waiting is None else waiting.decision
+    return ledger
+
+
+def _check_new(ledger: Ledger, number: Any) -> None:
+    """Raise if it is not the number of a decision that was made, or is there already."""
+    if isinstance(number, bool) or not isinstance(number, int) or not ledger.first <= number < ledger.next_id:
+        raise ValueError(f"the id of a decision must be from {ledger.first} to {ledger.next_id - 1}, got {number!r}")
+    if number in ledger.pending or number in ledger.answered:
+        raise ValueError(f"the ids of decisions must differ, got {number} again")
+
+
+def _decision_from(row: Sequence[Any], name: Any) -> Decision[Any]:
+    number, _, propensity, count, version, time, group, unit, error, among, meta = row
+    if group not in (None, "holdout"):
+        raise ValueError(f"group must be 'holdout' or nothing, got {group!r}")
+    return Decision(
+        id=check_count("id", number, least=0),
+        arm=name,
+        propensity=_propensity(propensity),
+        round=check_count("round", count),
+        version=check_count("version", version, least=0),
+        time=check_number("time", time),
+        group=group,
+        unit=None if unit is None else check_unit(unit),
+        error=check_number("error", error),
+        among=None if among is None else [name_from(one) for one in listed("among", among)],  # type: ignore[misc]
+        meta=meta,
+    )
+
+
+def _propensity(value: Any) -> float:
+    number = check_number("propensity", value)
+    if not 0 < number <= 1:
+        raise ValueError(f"propensity must be above 0 and at most 1, got {number}")
+    return number
+
+
+def _context_from(plain: Any) -> Context | None:
+    return None if plain is None else Context.from_json(plain)
+
+
+def _known_arm(arm: Any, arms: int) -> int:
+    """Return ``arm`` if it is the number of one of so many arms."""
+    if not check_count("arm", arm, least=0) < arms:
+        raise ValueError(f"arm must be one of {arms}, got {arm}")
+    return int(arm)
+
+
+def _answer_from(row: Sequence[Any], arms: int) -> Answer:
+    """Return an answer from a row of a state."""
+    reward, arm, learned, propensity, silent, time, late, context = row
+    if not isinstance(silent, bool):
+        raise ValueError(f"silent must be true or false, got {silent!r}")
+    return Answer(
+        reward=None if reward is None else check_reward(reward),
+        arm=_known_arm(arm, arms),
+        learned=check_count("learned", learned, least=0),
+        propensity=_propensity(propensity),
+        silent=silent,
+        context=_context_from(context),
+        time=None if time is None else check_number("time", time),
+        late=None if late is None else check_number("late", late),
+    )
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"active must be true or false, got {value!r}")
+    return value
