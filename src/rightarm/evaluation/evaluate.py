@@ -109,47 +109,77 @@ def evaluate(
         IPS = mean of w_t r_t        self-normalised = Σ w_t r_t / Σ w_t
         doubly robust = mean of  Σ_a π_t(a) q_t(a) + w_t (r_t − q_t(A_t))
 
-    - ``policy``: "uniform"; an arm, always that one; probabilities by arm, the same in every row; a function that takes
-      the context, an array with the columns of the log's context (`Features.names`), and gives probabilities, by arm,
-      or in the order of ``arms`` if these are given or are numbered 0, 1, 2 and so on; or a policy of rightarm. That
-      one learns from the log as it goes: π_t are the probabilities with which it would draw after the rows before t, in
-      the context of row t if it looks at contexts. What is estimated then is the mean reward of its choices made with
-      the log's knowledge, not what it would have found out by itself: `replay` estimates that.
-    - ``log``: a path, of a log or of a bandit's folder, a `rightarm.logs.Log` that was read already, a frame such as
-      `read_log` gives, or a mapping of columns ``arm``, ``propensity``, ``reward``, in the order of decisions. If it
-      has ``among`` in every row, the policy chooses among these. ``context``, if it is there, has a row of numbers for
-      each decision, as `Features.encode_many` makes them, or is a table of the features, which those of the policy
-      encode; ``arm_features`` has a row of numbers for each arm of ``among``.
-    - ``arms``: all arms, if the log does not show them all, or if their order matters.
-    - ``reward_range``: what rewards can be, known beforehand and not read off them. Without it the range that the log's
-      bandit was given, if ``log`` is a path and the bandit had one, else 0 to 1. For a policy that is for rewards of a
-      certain range (`Policy.rewards`), rewards are scaled from this one to that.
-    - ``missing``: the reward that counts where none came; without it such rows are left out, which is right only if
-      rewards are lost by chance. Decisions whose window of reward is open are left out in any case.
-    - ``floor``: a propensity that no arm could fall below, if there is one, known beforehand; without it likewise that
-      of the log's bandit. The interval then also uses the doubly robust rewards; it becomes narrower where rewards are
-      rare or arms differ much, not always.
-    - ``rewards``: q_t of your own, an array with a row for each row of the log and a column for each of ``arms``; or a
-      regression with ``fit`` and ``predict``, such as those of scikit-learn. Without it q_t = (S + a)/(N + 1), S and N
-      being the sum and the number of the arm's rewards so far and a the mean of all rewards so far and of one in the
-      middle of their range; or, if the log has contexts, ridge regression on them (for each arm by itself, with
-      standardised columns), whichever of both has predicted the rows before better.
-
     The doubly robust estimate is unbiased for any q_t that is made without the reward of row t and what came of it, and
-    the better q_t predicts, the steadier it is. So a regression is fitted on (context, arm as a unit vector) in time:
-    the rows are divided into ``folds`` parts that follow each other, and each is predicted by a fit on all parts before
-    it, the first one as without ``rewards``. (Folds that are predicted by later rows would leak: later choices depend
-    on earlier rewards where the log's policy learned.) An array is taken as it is and used for the estimate alone,
-    since nobody can see how it was made; the interval uses it nowhere. Predictions are cut to the range of rewards.
-    There is no estimate from predictions alone: it would be as wrong as these are.
+    the better q_t predicts, the steadier it is. There is no estimate from predictions alone: it would be as wrong as
+    these are.
 
     The interval is a confidence sequence: it holds for logs of policies that learn, and at whatever row one stops. It
     needs right propensities, a log that could choose every arm that the policy chooses, and rewards in their range.
     It is about the mean over the rows of Σ_a π_t(a) E[r_t | a, the rows before], so rewards may drift.
 
+    Parameters
+    ----------
+    log
+        A path, of a log or of a bandit's folder; a `rightarm.logs.Log` that was read already; a frame such as
+        `read_log` gives; or a mapping of columns ``arm``, ``propensity``, ``reward``, in the order of decisions. If it
+        has ``among`` in every row, the policy chooses among these. ``context``, if it is there, has a row of numbers
+        for each decision, as `Features.encode_many` makes them, or is a table of the features, which those of the
+        policy encode; ``arm_features`` has a row of numbers for each arm of ``among``.
+    policy
+        "uniform"; an arm, always that one; probabilities by arm, the same in every row; a function that takes the
+        context, an array with the columns of the log's context (`Features.names`), and gives probabilities, by arm, or
+        in the order of ``arms`` if these are given or are numbered 0, 1, 2 and so on; or a policy of rightarm. That one
+        learns from the log as it goes: π_t are the probabilities with which it would draw after the rows before t, in
+        the context of row t if it looks at contexts. What is estimated then is the mean reward of its choices made with
+        the log's knowledge, not what it would have found out by itself: `replay` estimates that.
+    arms
+        All arms, if the log does not show them all, or if their order matters.
+    reward_range
+        What rewards can be, known beforehand and not read off them. Without it the range that the log's bandit was
+        given, if the log says one, else 0 to 1. For a policy that is for rewards of a certain range (`Policy.rewards`),
+        rewards are scaled from this one to that.
+    missing
+        The reward that counts where none came; without it such rows are left out, which is right only if rewards are
+        lost by chance. Decisions whose window of reward is open are left out in any case.
+    confidence
+        The confidence of the interval.
+    floor
+        A propensity that no arm could fall below, if there is one, known beforehand; without it likewise that of the
+        log's bandit. The interval then also uses the doubly robust rewards; it becomes narrower where rewards are rare
+        or arms differ much, not always.
+    rewards
+        q_t of your own, an array with a row for each row of the log and a column for each of ``arms``; or a regression
+        with ``fit`` and ``predict``, such as those of scikit-learn. Without it q_t = (S + a)/(N + 1), S and N being the
+        sum and the number of the arm's rewards so far and a the mean of all rewards so far and of one in the middle of
+        their range; or, if the log has contexts, ridge regression on them (for each arm by itself, with standardised
+        columns), whichever of both has predicted the rows before better.
+
+        An array is taken as it is and used for the estimate alone, since nobody can see how it was made; the interval
+        uses it nowhere. Predictions are cut to the range of rewards.
+    folds
+        A regression is fitted on (context, arm as a unit vector) in time: the rows are divided into so many parts that
+        follow each other, and each is predicted by a fit on all parts before it, the first one as without ``rewards``.
+        (Folds that are predicted by later rows would leak: later choices depend on earlier rewards where the log's
+        policy learned.)
+
+    Returns
+    -------
+    Evaluation
+        The estimates, the interval, and warnings where they are worth little.
+
+    Raises
+    ------
+    ValueError
+        If the log is wrong, has no rewards, or has rewards outside their range; if the policy chooses arms that there
+        are not.
+
+    References
+    ----------
     Horvitz and Thompson 1952 (IPS); Swaminathan and Joachims 2015 (self-normalised); Dudík, Langford and Li 2011
     (doubly robust); Karampatziakis, Mineiro and Ramdas 2021 (the interval, see `rightarm.inference.confidence`).
 
+    Examples
+    --------
     >>> log = {"arm": ["a", "b"] * 500, "propensity": [0.8, 0.2] * 500, "reward": [0.0, 1.0] * 500}
     >>> result = evaluate(log, {"a": 0.8, "b": 0.2})
     >>> round(result.ips, 9), round(result.mean_weight, 9)

@@ -152,7 +152,7 @@ class Given:
 
 
 class Regressor:
-    """What somebody's regression expects, fitted on (context, arm as a unit vector) anew for each part of the log.
+    """Expects what a regression predicts, fitted on (context, arm as a unit vector) anew for each part of the log.
 
     The rows are divided into parts that follow each other; what is expected in a part is fitted on all parts before it.
     In the first one it is what `running` expects.

@@ -48,7 +48,7 @@ class Lift:
 
     @property
     def estimate(self) -> float:
-        """The estimate of the difference, per decision."""
+        """Return the estimate of the difference, per decision."""
         return self.logged - self.other
 
     def __str__(self) -> str:
@@ -83,10 +83,25 @@ def lift(
     the doubly robust r_t − Σ_a π(a) q_t(a) − w_t (r_t − q_t(A_t)) has its share of the bets too: much narrower where
     rewards are rare. The interval holds at any time, for logs of policies that learn, and where rewards drift; it needs
     right propensities (`sample_ratio`), a log that could choose what the other chooses, and rewards in their range.
-    Options are those of `evaluate`.
 
+    Parameters
+    ----------
+    against
+        "uniform", or an arm.
+    log, arms, reward_range, missing, confidence, floor
+        Those of `evaluate`.
+
+    Returns
+    -------
+    Lift
+        The estimate of the difference, and its interval.
+
+    References
+    ----------
     Karampatziakis, Mineiro and Ramdas, "Off-policy confidence sequences", ICML 2021.
 
+    Examples
+    --------
     >>> arms, chances, rewards = ["a", "b", "b", "b"], [0.25, 0.75, 0.75, 0.75], [0, 1, 1, 1]
     >>> found = lift({"arm": arms * 300, "propensity": chances * 300, "reward": rewards * 300})
     >>> round(found.estimate, 4), round(found.low, 4), round(found.high, 4)

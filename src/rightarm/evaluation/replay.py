@@ -95,12 +95,31 @@ def replay(
     that no arm could fall below: a row with propensity μ is then kept with probability floor/μ only, which makes the
     rows kept even.
 
-    Parameters are those of `evaluate`; the policy draws from ``seed``. A policy that looks at contexts sees those of
-    the rows where it decides; its running means and deviations of features are of the rounds that it played.
+    Parameters
+    ----------
+    log, policy, arms, reward_range, missing, confidence, floor
+        Those of `evaluate`. A policy that looks at contexts sees those of the rows where it decides; its running means
+        and deviations of features are of the rounds that it played.
+    seed
+        The policy draws from it.
 
+    Returns
+    -------
+    Replay
+        The rewards of the rounds that the policy played, their mean, and its interval.
+
+    Raises
+    ------
+    ValueError
+        If the log was not collected evenly at random and there is no floor, or if the policy agreed with no row.
+
+    References
+    ----------
     Li, Chu, Langford and Wang, "Unbiased offline evaluation of contextual-bandit-based news article recommendation
     algorithms", WSDM 2011.
 
+    Examples
+    --------
     >>> import rightarm as ra
     >>> log = {"arm": ["a", "b", "b", "a"] * 200, "propensity": [0.5] * 800, "reward": [0.0, 1.0, 1.0, 0.0] * 200}
     >>> result = replay(log, ra.UCB(C=0.5))

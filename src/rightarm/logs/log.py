@@ -80,6 +80,10 @@ class Log:
     periods: Sequence[Period] = (Period(0, Settings()),)
     """The settings of the bandit, one after the other."""
 
+    def __post_init__(self) -> None:
+        for array in (self.arms, self.propensities, self.rewards, self.among):
+            array.flags.writeable = False
+
     @staticmethod
     def read(path: PathLike) -> Log:
         """Read the log at a path, or of a bandit's folder, with all checks; errors name the line.
@@ -133,7 +137,7 @@ class Log:
 
     @cached_property
     def chosen_from(self) -> list[tuple[Any, ...] | None]:
-        """The arms that each decision could choose, by name; None where it is not known."""
+        """Return the arms that each decision could choose, by name; None where it is not known."""
         named: list[tuple[Any, ...] | None] = [tuple(self.names[i] for i in one) for one in self.lists]
         named.append(None)  # which -1 finds
         return [named[i] for i in self.among.tolist()]
@@ -181,7 +185,7 @@ def checked_path(path: PathLike) -> Path:
 
 
 class _Gathered:
-    """What a log holds, gathered block by block; arms, and lists of them, are numbered as they come."""
+    """Gathers what a log holds, block by block; arms, and lists of them, are numbered as they come."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -102,7 +102,7 @@ class Rows:
 
     @functools.cached_property
     def every(self) -> I64:
-        """All arms."""
+        """Return all arms."""
         return np.arange(len(self.names))
 
     def available(self, row: int) -> I64:
