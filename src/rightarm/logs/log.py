@@ -193,7 +193,8 @@ class _Gathered:
         self.steps = Steps()
         self.columns: dict[str, list[Any]] = {name: [] for name in NUMBERS}
         self.others: dict[str, list[tuple[int, Sequence[Any]]]] = {name: [] for name in DEFAULTS}
-        self.places = dict[tuple[type, Arm], int]()  # of arms
+        self.names = list[Arm]()
+        self.places = dict[type, dict[Arm, int]]()  # of arms in the names, by type
         self.lists = dict[tuple[int, ...], int]()
         self.arms = list[I32]()
         self.among = list[I32]()
@@ -239,11 +240,16 @@ class _Gathered:
         self.rows += len(decisions.events)
 
     def _numbers_of(self, arms: list[Arm]) -> list[int]:
-        known = self.places
-        keys = list(zip(map(type, arms), arms, strict=True))  # True and 1 are equal, but not the same name
-        for key in dict.fromkeys(keys):
-            known.setdefault(key, len(known))
-        return [known[key] for key in keys]
+        """Return the numbers of arms; True and 1 are equal, but not the same name."""
+        types = set(map(type, arms))
+        if len(types) > 1:
+            return [self._numbers_of([arm])[0] for arm in arms]
+        places = self.places.setdefault(next(iter(types), str), {})
+        for arm in dict.fromkeys(arms):
+            if arm not in places:
+                places[arm] = len(self.names)
+                self.names.append(arm)
+        return list(map(places.__getitem__, arms))
 
     def _list_of(self, arms: list[Arm]) -> int:
         return self.lists.setdefault(tuple(self._numbers_of(arms)), len(self.lists))
@@ -257,7 +263,7 @@ class _Gathered:
         more |= {"cancelled": outcomes.cancelled, "corrected": outcomes.corrected, "waiting": outcomes.waiting}
         latest = self.steps.latest
         return Log(
-            names=_names([arm for _, arm in self.places]),
+            names=_names(self.names),
             arms=np.concatenate([np.empty(0, np.int32), *self.arms]),
             propensities=numbers["propensity"],
             rewards=outcomes.rewards,
