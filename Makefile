@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 export RIGHTARM_CACHE_DIR ?= $(CURDIR)/.cache/compiled
 unexport PYTHONDONTWRITEBYTECODE  # tests start many processes, each of which would compile all modules again
 
-.PHONY: figure1 reproduce quick test test-pythons test-slow stress check bench format clean
+.PHONY: figure1 reproduce quick test test-pythons test-all stress check bench format clean
 
 figure1: $(VENV)/ready  ## the paper's Figure 1, into results/figure1
 	$(BIN)/rightarm reproduce figure1
@@ -19,18 +19,18 @@ reproduce: $(VENV)/ready  ## every claim of the paper against simulation, on one
 quick: $(VENV)/ready  ## a smaller Figure 1 in half a minute, into results/figure1-quick
 	$(BIN)/rightarm reproduce figure1 --quick
 
-test: check  ## all checks and tests but the slow ones
+test: check  ## all checks, and the tests that prove each promise once, in a few minutes
 	$(BIN)/pytest
 
-test-pythons:  ## all checks and tests on every other Python from 3.11 on that is installed, pyenv's included
+test-pythons:  ## `make test` on every other Python from 3.11 on that is installed, pyenv's included
 	for version in $(filter-out $(VERSION),3.11 3.12 3.13 3.14); do \
 		found=; for python in python$$version "$${PYENV_ROOT:-$$HOME/.pyenv}"/versions/$$version.*/bin/python$$version; do \
 			if [ -z "$$found" ] && "$$python" -c pass 2> /dev/null; then found=$$python; fi; done; \
 		if [ -n "$$found" ]; then $(MAKE) test PYTHON="$$found" || exit 1; \
 		else echo "python$$version is not installed: not tested with it"; fi; done
 
-test-slow: $(VENV)/ready  ## the long ones: all 2^32 words of the noise, 10^10 draws, a million rounds; about ten minutes
-	$(BIN)/pytest -m slow
+test-all: $(VENV)/ready  ## all other tests: PostgreSQL, Dask, fuzzing, every policy on every problem, all 2^32 words of the noise
+	$(BIN)/pytest -m full
 
 TIMES ?= 3
 stress: $(VENV)/ready  ## the tests in random order, TIMES times, while other work keeps the cores busy

@@ -52,7 +52,7 @@ class Client(asyncio.Protocol):
 
     async def post(self, path: str, body: bytes) -> bytes:
         """The body of the answer to a verb."""
-        head = f"POST /bandits/{NAME}/{path} HTTP/1.1\r\nhost: x\r\ncontent-length: {len(body)}\r\n\r\n"
+        head = f"POST /bandits/{NAME}/{path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {len(body)}\r\n\r\n"
         return await self.send(head.encode() + body)
 
 
@@ -62,7 +62,7 @@ async def one(client: Client, kind: str) -> int:
         await client.post("constant", b"{}")
         return 1
     if kind == "routed":
-        await client.send(b"GET /health HTTP/1.1\r\nhost: x\r\n\r\n")
+        await client.send(b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n")
         return 1
     decision = json.loads(await client.post("ask", b"{}"))["decision"]
     await client.post("tell", b'{"decision":%d,"reward":%d}' % (decision, decision % 2))

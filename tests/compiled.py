@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -32,6 +33,9 @@ def _call(function: Any, arguments: Any) -> None:
     function(*arguments)
 
 
+COMPILED = functools.cache(compiled_policy)  # which looks at the formulas again at every call
+
+
 def draws(law: Law, words: U32) -> F32:
     """The draws that the compiled law makes of ``words``."""
     out = np.empty(words.shape, np.float32)
@@ -49,7 +53,7 @@ def scores(
     variances: Sequence[float] | None = None,
 ) -> F64:
     """Scores of one state, arm by arm, as the simulator computes them: whole, or from a location and a scale."""
-    made = compiled_policy(policy)
+    made = COMPILED(policy)
     count, mean, arms = np.array(pulls, dtype=float), np.array(means, dtype=float), float(len(pulls))
     given = memory or {name: [0.0] * len(pulls) for name in policy.columns}
     spread = [] if variances is None else [np.array(variances, dtype=float)]

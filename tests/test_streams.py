@@ -51,6 +51,17 @@ def test_words_are_those_of_the_seed_tree(role: int) -> None:
         assert words[:, lane].tolist() == list(islice(naive.words(2017, 100 + lane, role), 50))
 
 
+@pytest.mark.parametrize("seed", [0, 5, 2**32 - 1, 2**32, 2**127 + 3, 2**128, 2**200 + 11])
+@pytest.mark.parametrize("first", [0, 2**32 - 4, 2**32 - 2, 2**40])
+def test_states_are_those_of_the_seed_tree(seed: int, first: int) -> None:
+    """By NumPy's SeedSequence, whether they are made together or, from 2³² on, one by one."""
+    for number, role in enumerate(ROLES):
+        states = initial_stream(seed, role, first, 4)
+        for lane in range(4):
+            tree = np.random.SeedSequence(seed, spawn_key=(first + lane, number))
+            assert states[:, lane].tolist() == tree.generate_state(4).tolist()
+
+
 def test_a_stream_goes_on_where_it_stopped() -> None:
     state = initial_streams(1, 0, 16).policy
     whole = first_words(state, 30)

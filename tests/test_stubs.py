@@ -61,7 +61,7 @@ def test_wrong_parameters_are_errors_also_when_it_runs() -> None:
         ra.MOSS()  # type: ignore[call-arg]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_user_s_file_is_checked(tmp_path: Path) -> None:
     """From outside of the project: the lines with a mistake are found, each with its kind, and no others."""
     file, root = tmp_path / "used.py", Path(__file__).parents[1]

@@ -9,61 +9,9 @@ import numpy as np
 import pytest
 
 import rightarm as ra
-from cases import PLAYERS, POLICIES, PROBLEMS
+from cases import PROBLEMS
 from naive import F64
-from rightarm.scores.policy import PolicyFamily
 from rightarm.testing import check_policy, check_problem
-
-PUBLIC = [
-    ra.AnytimeMOSS(),
-    ra.BetaThompson(),
-    ra.Boltzmann(ra.glie()),
-    ra.BoltzmannGumbel(C=0.5),
-    ra.BoltzmannGumbel(C=0.5, estimator="catoni"),
-    ra.EXP3(gamma=0.1),
-    ra.EXP3PlusPlus(),
-    ra.EpsilonGreedy(0.1),
-    ra.EpsilonGreedy(ra.decreasing(d=0.1)),
-    ra.ExploreThenCommit(each=10),
-    ra.GaussianKLUCB(),
-    ra.GaussianThompson(),
-    ra.KLMS(),
-    ra.KLUCB(),
-    ra.MOSS(horizon=300),
-    ra.LinMED(),
-    ra.LinTS(sigma=0.5),
-    ra.Maillard(),
-    ra.PerturbedMean(ra.noise.Exponential()),
-    ra.PerturbedMean(ra.noise.Uniform()),
-    ra.RandUCB(C=0.5),
-    ra.ResidualGumbel(),
-    ra.RobustUCB(u=1.0),
-    ra.ScaledGumbel(),
-    ra.catoni_ucb(u=1.0, horizon=1_000),
-    ra.median_ucb(v=1.0, horizon=1_000),
-    ra.APE2(p=1.5, c=1.0),
-    ra.EXP3PlusPlus2017(),
-    ra.SoftMix(d=0.5),
-    ra.SquareCB(ra.increasing(c=2.0)),
-    ra.UCB(C=0.5),
-    ra.UCB1(),
-    ra.UCBImproved(horizon=300),
-]
-
-
-@pytest.mark.parametrize("policy", PUBLIC, ids=str)
-def test_public_policies(policy: ra.Policy) -> None:
-    check_policy(policy)
-
-
-def test_public_policies_are_all_there() -> None:
-    exported = {name for name in ra.__all__ if isinstance(getattr(ra, name), PolicyFamily)}
-    assert {policy.family.name for policy in PUBLIC} == exported
-
-
-@pytest.mark.parametrize("name", ["thompson", "moss"])
-def test_sound_policies(name: str) -> None:
-    check_policy(POLICIES[name].policy)
 
 
 def test_noise_is_drawn_from_the_law_of_the_policy() -> None:
@@ -96,11 +44,6 @@ def test_the_module_is_found_without_an_import_of_its_own() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
     with pytest.raises(AttributeError, match="module 'rightarm' has no attribute 'nothing'"):
         _ = ra.nothing
-
-
-@pytest.mark.parametrize("name", ["steady, exploring", "clocked, remembering", "exploring the worse", "weighted means"])
-def test_sound_policies_that_explore_and_remember(name: str) -> None:
-    check_policy(PLAYERS[name].policy)
 
 
 @pytest.mark.parametrize("name", ["bernoulli", "gaussian", "deterministic", "uniform", "corrupted by pulls"])

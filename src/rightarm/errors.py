@@ -1,10 +1,15 @@
 """Errors that say which field of a request is wrong, so that nobody has to find it in their text.
 
 Both are what Python would raise: a `ValueError` or a `TypeError`. The field comes first in the text, and stands by
-itself in ``field``; ``code`` is a short name of what is wrong, for programs.
+itself in ``field``; ``code`` is a short name of what is wrong, for programs. Made of a whole text alone they have no
+field: so they are pickled, and put behind other words (`placed`).
 """
 
 from __future__ import annotations
+
+from typing import TypeVar
+
+E = TypeVar("E", bound=Exception)
 
 
 class WrongValue(ValueError):
@@ -15,16 +20,34 @@ class WrongValue(ValueError):
     reward must be from 0 to 1, got 7.0 reward out_of_range
     """
 
-    def __init__(self, field: str, what: str, code: str = "invalid") -> None:
-        super().__init__(f"{field} {what}")
-        self.field = field
+    def __init__(self, field: str, what: str = "", code: str = "invalid") -> None:
+        super().__init__(f"{field} {what}" if what else field)
+        self.field = field if what else None
         self.code = code
 
 
 class WrongType(TypeError):
-    """A value of a type that cannot be taken."""
+    """A value of a type that cannot be taken.
 
-    def __init__(self, field: str, what: str, code: str = "type") -> None:
-        super().__init__(f"{field} {what}")
-        self.field = field
+    >>> import pickle
+    >>> error = pickle.loads(pickle.dumps(WrongType("arms", "must be several names, got 7")))
+    >>> print(error, error.field, error.code)
+    arms must be several names, got 7 arms wrong_type
+    """
+
+    def __init__(self, field: str, what: str = "", code: str = "wrong_type") -> None:
+        super().__init__(f"{field} {what}" if what else field)
+        self.field = field if what else None
         self.code = code
+
+
+def placed(error: E, place: str) -> E:
+    """Return an error with a place, such as the row of a table, in front of its text; field and code stay.
+
+    >>> error = placed(WrongValue("hour", "must be a number, got 'x'"), "row 2")
+    >>> print(error, error.field)
+    row 2: hour must be a number, got 'x' hour
+    """
+    made = type(error)(f"{place}: {error}")
+    made.__dict__.update(error.__dict__)
+    return made

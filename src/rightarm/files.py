@@ -8,8 +8,44 @@ import os
 import secrets
 import weakref
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
 
 NEW = ".new"  # ends the name of a file that is being written
+
+
+def locked(path: Path, what: str, shown: Path) -> BaseFileLock:
+    """Lock a file for one writer, in any thread; the lock ends with `release`, or with the process, however that ends.
+
+    A process that is forked does not hold it.
+
+    Parameters
+    ----------
+    path : Path
+        The file, which is made if it is not there.
+    what : str
+        The kind of thing that the file guards, for errors.
+    shown : Path
+        The thing itself, for errors.
+
+    Raises
+    ------
+    BlockingIOError
+        If another writer has it, in this process or another.
+    OSError
+        If the disk has no locks: a file that merely exists would outlive a process that is killed.
+    """
+    import filelock  # here, because it takes a tenth of the time of `import rightarm`
+
+    lock = filelock.FileLock(path, thread_local=False, fallback_to_soft=False)
+    try:
+        lock.acquire(blocking=False)
+    except filelock.Timeout:
+        text = f"another writer has this {what} open, in this process or another; close that first"
+        raise BlockingIOError(errno.EAGAIN, text, str(shown)) from None
+    return lock
 
 
 class Held:

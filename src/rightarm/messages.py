@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+import typing
+from collections.abc import Hashable
 from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"  # of a bandit
 LARGEST_ID = 2**53 - 1  # which JSON keeps exactly everywhere
@@ -22,11 +26,11 @@ Status = Literal["running", "paused", "archived"]
 
 
 class Message(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What can be sent: a field that is not known is an error."""
+    """The base of all that is sent to a service: a field that is not known is an error."""
 
 
 class Answer(msgspec.Struct, kw_only=True):
-    """What comes back: later versions may add fields."""
+    """The base of all that comes back: later versions may add fields."""
 
 
 class Definition(Message):
@@ -56,7 +60,7 @@ class Definition(Message):
 
 
 class Change(Message):
-    """What is to be different from now on; what is left out stays."""
+    """A change of a bandit, from now on; what is left out stays."""
 
     arms: Arms | None = None
     """All arms that can be chosen from now on: others are retired, new ones added."""
@@ -65,6 +69,17 @@ class Change(Message):
     estimator: Text | None = None
     status: Status | None = None
     """A bandit that is paused learns, but decides nothing; one that is archived does neither."""
+    reward_range: tuple[float, float] | UnsetType | None = UNSET
+    floor: float | UnsetType = UNSET
+    window_of_reward: float | UnsetType | None = UNSET
+    default: float | UnsetType | None = UNSET
+    learn: Literal["at once", "at close"] | UnsetType = UNSET
+    several: Literal["last", "sum"] | UnsetType = UNSET
+    late: Literal["correct", "keep"] | UnsetType = UNSET
+    control: Arm | UnsetType | None = UNSET
+    """These settings are those of a definition; null takes one away, and what is left out stays."""
+    holdout: float | UnsetType = UNSET
+    guardrail: float | UnsetType | None = UNSET
 
 
 class Bandit(Answer):
@@ -108,6 +123,8 @@ class Choice(Answer):
     round: int
     version: int
     """The number of the event before it: the propensity follows from the events up to that one."""
+    time: float
+    """When it was made, in seconds since 1970."""
     group: str | None = None
     """"holdout" if the decision belongs to it."""
 
@@ -136,7 +153,7 @@ Outcome = Literal["learned", "noted", "duplicate", "corrected", "late"]
 
 
 class Told(Answer):
-    """What became of a reward."""
+    """The outcome of a reward."""
 
     outcome: Outcome
     """Noted: it is learned when the window closes. Late: it is kept, and not learned."""
@@ -150,7 +167,7 @@ class Tells(Message):
 
 
 class ToldAll(Answer):
-    """What became of several rewards, in their order."""
+    """The outcomes of several rewards, in their order."""
 
     rewards: list[Told]
 
@@ -162,30 +179,33 @@ class Cancel(Message):
 
 
 class Cancelled(Answer):
-    """Whether the decision had been waiting for a reward until now."""
+    """The end of a decision: ``cancelled`` is false if it did not wait for a reward any more."""
 
     cancelled: bool
 
 
 class Problem(Answer):
-    """What went wrong (RFC 9457)."""
+    """A description of what went wrong (RFC 9457)."""
 
     type: str
+    """``urn:rightarm:problem:`` and the code."""
     title: str
     status: int
     detail: str
+    code: str = "unknown"
+    """A short name of what is wrong, for programs."""
     field: str | None = None
     """The part of the request that is wrong, if it is one."""
 
 
 class Ratio(Message):
-    """Which decisions the check of the ratio of arms is about."""
+    """The confidence of an alarm about the ratio of arms."""
 
     confidence: Annotated[float, Meta(gt=0, lt=1)] = 0.99
 
 
 class Question(Message):
-    """In which context, and among which arms, the probabilities are wanted."""
+    """The context, and the arms, for which probabilities are wanted."""
 
     context: Context | None = None
     arm_features: dict[str, Context] | None = None
@@ -213,7 +233,7 @@ class Names(Answer):
 
 
 class ArmSummary(Answer):
-    """What is known of an arm; `rightarm.Bandit.table` says what each number is."""
+    """A summary of an arm; `rightarm.Bandit.table` says what each number is."""
 
     arm: Arm
     pulls: float
@@ -231,7 +251,7 @@ class ArmSummary(Answer):
 
 
 class Summary(Answer):
-    """What is known of all arms, with intervals that hold at any time."""
+    """A summary of all arms, with intervals that hold at any time."""
 
     policy: str
     version: int
@@ -250,67 +270,21 @@ class Pair(Message):
     """A segment, as JSON: ``{"device": "phone", "hour": [9, 17]}``; for bandits that decide by contexts."""
 
 
-class Difference(Answer):
-    """By how much the mean of an arm is above that of another: an interval that holds at any time."""
-
-    arm: Arm
-    other: Arm
-    estimate: float | None
-    """None while an arm has no reward."""
-    low: float | None
-    """None where nothing can be said."""
-    high: float | None
-    confidence: float
-    kind: str
-    better: bool | None
-    text: str
-    """All of it in words."""
-    warning: str = ""
-    """That of the summary."""
-    lacking: str | None = None
-    """What has to come before anything can be told; None if nothing."""
-
-    def __str__(self) -> str:
-        return self.text
-
-
 class Stopping(Message):
-    """How sure one wants to be of the best arm, and what choosing another one may cost."""
+    """The wanted confidence in the best arm, and what choosing another one may cost."""
 
     confidence: Annotated[float, Meta(gt=0, lt=1)] = 0.95
     tolerance: Annotated[float, Meta(ge=0)] = 0.0
 
 
-class Best(Answer):
-    """Which arms can still be the best, and what choosing one for good can cost."""
-
-    leader: Arm | None
-    """None while the rewards do not say that any arm is a safe choice."""
-    candidates: list[Arm]
-    cost: float | None
-    """A bound, per decision; None where there is none yet."""
-    stop: bool
-    tolerance: float
-    confidence: float
-    kind: str
-    text: str
-    warning: str = ""
-    """That of the summary; ``stop`` is never true with it."""
-    lacking: str | None = None
-    """What has to come before arms can be compared; None if nothing."""
-
-    def __str__(self) -> str:
-        return self.text
-
-
 class Hours(Message):
-    """Of how many hours, up to now, the history is wanted; of all unless given."""
+    """The number of hours, up to now, of which the history is wanted; all unless given."""
 
     hours: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
 
 
 class Hour(Answer):
-    """What happened in an hour with an arm."""
+    """The decisions and rewards of an arm in an hour."""
 
     hour: float
     """When it began, in seconds since 1970."""
@@ -322,37 +296,75 @@ class Hour(Answer):
 
 
 class History(Answer):
-    """How decisions were shared among arms, hour by hour."""
+    """The decisions and rewards of arms, hour by hour."""
 
     hours: list[Hour]
 
 
-class SampleRatio(Answer):
-    """Whether arms came as often as their propensities say."""
-
-    rows: int
-    e_value: float
-    p_value: float
-    confidence: float
-    alarm: bool
-    row: int | None
-    """The decision at which the alarm came, counted from 1."""
-    arms: list[Arm]
-    findings: list[str]
-
-
 class After(Message):
-    """Which events are wanted: those with greater numbers, and at most so many."""
+    """The events that are wanted: those with greater numbers, and at most so many."""
 
     after: Annotated[int, Meta(ge=0, le=LARGEST_ID)] = 0
     limit: Annotated[int, Meta(ge=1, le=LARGEST_ID)] | None = None
 
 
 class Health(Answer):
-    """How the server is."""
+    """The state of the server."""
 
     status: str
     waiting: int = 0
     """Requests that wait to be written."""
     error: str | None = None
     """What the last commit failed of, if it did."""
+
+
+class Format(Message):
+    """The format in which all events are wanted."""
+
+    format: Literal["jsonl", "parquet", "obp", "vw"] = "jsonl"
+
+
+# Results of the library, such as a `rightarm.inference.Difference`, are answers as they are.
+
+SENT: dict[Any, Any] = {
+    float: float | None,
+    Hashable: Arm,
+    Hashable | None: Arm | None,
+    tuple[Hashable, ...]: list[Arm],
+    tuple[Any, ...]: list[Arm],
+    tuple[str, ...]: list[str],
+}
+"""What a field of a result becomes in JSON, which has no NaN and no infinities: they are null."""
+
+
+@functools.cache
+def sent_as(kind: Any) -> type[msgspec.Struct]:
+    """Return the message that a result of this type is sent as: its fields, its properties, and its text."""
+    hints = {field.name: typing.get_type_hints(kind)[field.name] for field in dataclasses.fields(kind)}
+    for name, value in vars(kind).items():
+        if isinstance(value, property):
+            hints[name] = typing.get_type_hints(value.fget)["return"]
+    fields = [(name, SENT.get(hint, hint)) for name, hint in (hints | {"text": str}).items()]
+    words = {"__doc__": kind.__doc__, "__module__": __name__}
+    return msgspec.defstruct(kind.__name__, fields, bases=(Answer,), namespace=words, kw_only=True)
+
+
+def sendable(answer: Any) -> Any:
+    """Return an answer as the message that it is sent as."""
+    if not dataclasses.is_dataclass(answer):
+        return answer
+    own: Any = type(answer)
+    kind = sent_as(own)
+    values = {name: getattr(answer, name) for name in kind.__struct_fields__ if name != "text"}
+    return kind(**values, text=str(answer))
+
+
+def result(content: bytes, kind: Any) -> Any:
+    """Return the result of the library that was sent; null is what a field is unless given."""
+    plain = msgspec.json.decode(content, type=dict[str, Any])
+    values = {}
+    for field in dataclasses.fields(kind):
+        value = plain.get(field.name)
+        if value is not None or field.default is dataclasses.MISSING:
+            values[field.name] = value
+    return msgspec.convert(values, kind, dec_hook=lambda kind, value: value)

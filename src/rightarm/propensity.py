@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from rightarm.noise import Beta, Fixed, ScoreLaw
 from rightarm.types import F64
 
-__all__ = ["Beta", "check_arm", "log_of_one", "of_largest", "score_law"]
+__all__ = ["Beta", "of_largest", "score_law"]
 
 FIXED = Fixed()
 
@@ -47,27 +47,6 @@ def of_largest(law: ScoreLaw | None, location: ArrayLike, scale: ArrayLike) -> F
     chance, scores = np.empty(first.size), score_law(law)
     scores.check(scores.chances()(first, second, chance), first, second)
     return chance
-
-
-def log_of_one(law: ScoreLaw | None, location: ArrayLike, scale: ArrayLike, arm: int) -> float:
-    """The logarithm of the probability of one arm, with all digits however small the probability is.
-
-    It is −∞ where it would be below all numbers. A law of your own gives probabilities to 1e-11, and a logarithm only
-    where the probability is above 1e-6. The arguments are those of `of_largest`.
-
-    >>> from rightarm.noise import Gaussian
-    >>> round(log_of_one(Gaussian(), location=[0.2, 0.9], scale=[0.025, 0.025], arm=0), 6)
-    -199.907104
-    """
-    first, second = _rows(location, scale)
-    check_arm(arm, first.size)
-    return score_law(law).log_of_one(first, second, arm)
-
-
-def check_arm(arm: int, arms: int) -> None:
-    """Raise if ``arm`` is not the number of one of ``arms``."""
-    if isinstance(arm, bool) or not isinstance(arm, int | np.integer) or not 0 <= arm < arms:
-        raise ValueError(f"arm must be a whole number from 0 to {arms - 1}, got {arm!r}")
 
 
 def _rows(location: ArrayLike, scale: ArrayLike) -> tuple[F64, F64]:

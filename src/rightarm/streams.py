@@ -17,6 +17,11 @@ u32, f64 = np.uint32, np.float64
 HIGH, LOW, HALF = 2.0**-32, 2.0**-64, 2.0**-53
 KEPT = u32(0xFFFFF000)  # the bits used of a second word: 52 with the first; HALF keeps numbers between 0 and 1
 
+# The constants of NumPy's SeedSequence.
+POOL = 4
+INIT_A, MULT_A, INIT_B, MULT_B = 0x43B0D7E5, 0x931E8875, 0x8B51F9DD, 0x58F38DED
+MIX_LEFT, MIX_RIGHT = 0xCA01F9DD, 0x4973F715
+
 ROLES = ("policy", "problem", "ties", "parameters")
 
 
@@ -39,9 +44,42 @@ def initial_state(seed: int, replication: int, role: str) -> U32:
 
 
 def initial_stream(seed: int, role: str, first: int, lanes: int) -> U32:
-    """The streams of one role of replications ``first`` to ``first + lanes − 1``, a column for each."""
-    states = [initial_state(seed, replication, role) for replication in range(first, first + lanes)]
-    return np.ascontiguousarray(np.stack(states, axis=1))
+    """The streams of one role of replications ``first`` to ``first + lanes − 1``, a column for each.
+
+    >>> initial_stream(2017, "policy", 5, 3)[:, 2].tolist() == initial_state(2017, 7, "policy").tolist()
+    True
+    """
+    if first + lanes > 2**32:  # replications of more than one word
+        states = [initial_state(seed, replication, role) for replication in range(first, first + lanes)]
+        return np.ascontiguousarray(np.stack(states, axis=1))
+    return _spawned(seed, np.arange(first, first + lanes, dtype=np.uint32), ROLES.index(role))
+
+
+def _spawned(seed: int, replications: U32, role: int) -> U32:
+    """The states that `initial_state` gives, of all replications at once, hundreds of times as fast.
+
+    This is NumPy's SeedSequence (the algorithm is O'Neill's `seed_seq_fe`), which NumPy promises not to change. The
+    pool of words that the seed alone makes is NumPy's own; replication and role are mixed into it, word by word.
+    """
+    words = max(POOL, -(-seed.bit_length() // 32))
+    constant = INIT_A * pow(MULT_A, POOL * words, 2**32) % 2**32  # it has moved on with every word and place
+    pool = np.repeat(np.random.SeedSequence(seed).pool[:, None], replications.size, axis=1)
+    for word in (replications, np.full_like(replications, role)):
+        for place in range(POOL):
+            mixed = word ^ u32(constant)
+            constant = constant * MULT_A % 2**32
+            mixed = _folded(mixed * u32(constant))
+            pool[place] = _folded(u32(MIX_LEFT) * pool[place] - u32(MIX_RIGHT) * mixed)
+    constant = INIT_B
+    for place in range(POOL):
+        pool[place] ^= u32(constant)
+        constant = constant * MULT_B % 2**32
+        pool[place] = _folded(pool[place] * u32(constant))
+    return pool
+
+
+def _folded(words: U32) -> U32:
+    return words ^ (words >> u32(16))
 
 
 def initial_streams(seed: int, first: int, lanes: int) -> Streams:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import random
 import sys
 from collections.abc import Callable
@@ -185,8 +186,8 @@ def test_arms_and_changes() -> None:
     home.retire_arm(2)
     home.restore_arm("old")
     home.replace_arm("red", "crimson")
-    home.change_policy(ra.BoltzmannGumbel(C=0.1))
-    home.change_policy("UCB(C=1)", ra.Linear(["hour"]))
+    home.change(policy=ra.BoltzmannGumbel(C=0.1))
+    home.change(policy="UCB(C=1)", estimator=ra.Linear(["hour"]))
     home.pause()
     home.resume()
     home.archive()
@@ -202,9 +203,17 @@ def test_arms_and_changes() -> None:
 
 
 def test_reads() -> None:
-    difference = {"arm": "a", "other": "b", "estimate": 0.1, "low": None, "high": 1.0, "confidence": 0.9, "kind": "x"}
+    difference = {
+        "arm": "a",
+        "other": "b",
+        "estimate": 0.1,
+        "low": None,
+        "high": 1.0,
+        "confidence": 0.9,
+        "kind": "bounded",
+    }
     recorder = Recorder(
-        difference=difference | {"better": None, "text": "cannot tell yet"},
+        difference=difference | {"better": None, "text": "cannot tell yet", "later": "a field of a later version"},
         probabilities={"probabilities": [{"arm": "red", "probability": 0.25}, {"arm": 2, "probability": 0.75}]}
         | {"version": 3},
         cancel={"cancelled": True},
@@ -213,7 +222,9 @@ def test_reads() -> None:
     service = recorder.service()
     home = service["home"]
     found = home.difference("a", 2, confidence=0.9)
-    assert (found.low, found.better, str(found)) == (None, None, "cannot tell yet")
+    assert found == ra.inference.Difference("a", "b", 0.1, -math.inf, 1.0, 0.9, "bounded")
+    said = str(found)
+    assert (found.better, said.startswith("cannot tell yet: a − b is between – and 1")) == (None, True), said
     assert dict(recorder.requests[0].url.params) == {"arm": "a", "other": "2", "confidence": "0.9"}
     assert home.probabilities({"hour": 3}, among=["red", 2]) == {"red": 0.25, 2: 0.75}
     assert home.cancel(DECISION) is True
@@ -246,11 +257,11 @@ def Own(pulls, mean, z, *, C: float = 1.0):  # type: ignore[no-untyped-def]
 def test_policies_of_ones_own_are_sent_with_their_module(monkeypatch: pytest.MonkeyPatch) -> None:
     recorder = Recorder(home=BANDIT)
     home = recorder.service()["home"]
-    home.change_policy(Own(C=2.0))
+    home.change(policy=Own(C=2.0))
     assert recorder.bodies == [{"policy": f"{__name__}:Own(C=2.0)"}]
     monkeypatch.setattr(Own.function, "__module__", "__main__")
     with pytest.raises(ValueError, match="policy must be one of a module, where a service can find it"):
-        home.change_policy(Own(C=2.0))
+        home.change(policy=Own(C=2.0))
 
 
 # Errors and retries.

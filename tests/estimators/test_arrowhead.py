@@ -134,7 +134,7 @@ def badly_scaled(random: np.random.Generator, kind: str, count: int) -> F64:
     return np.asarray(rows * sizes)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("kind", ["scaled", "offset", "collinear"])
 def test_a_million_badly_scaled_rows(kind: str) -> None:
     """Against the matrix summed in extended precision: means in deviations, beyond the 40 bits that formulas see."""

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from few import some
 from rightarm.estimators.catoni import CatoniEstimator, psi
 
 Values = NDArray[np.float64]
@@ -90,8 +91,9 @@ LAWS: dict[str, tuple[Any, float]] = {  # a law, and C
 }
 
 
-@pytest.mark.parametrize(("law", "C"), LAWS.values(), ids=LAWS)
-def test_equals_the_printed_sum_up_to_a_million(law: Any, C: float) -> None:
+@pytest.mark.parametrize("name", some(["everything"], LAWS))
+def test_equals_the_printed_sum_up_to_a_million(name: str) -> None:
+    law, C = LAWS[name]
     values = law(np.random.default_rng(3), 1_000_000)
     streaming = CatoniEstimator(C)
     done = 0

@@ -11,6 +11,7 @@ import pytest
 import rightarm as ra
 from adaptive_logs import MEANS, adaptive_logs, softmax_log
 from context_logs import F64, World, softmax
+from few import few
 
 ARMS = "abc"
 
@@ -27,7 +28,7 @@ def truths(log: dict[str, list[Any]], against: str, eta: float, floor: float) ->
     return total / len(log["arm"])
 
 
-@pytest.mark.parametrize("floor", [None, 0.05])
+@pytest.mark.parametrize("floor", few(1, [0.05, None]))
 @pytest.mark.parametrize("against", ["uniform", "a", "b"])
 def test_coverage_on_adaptive_logs(against: str, floor: float | None) -> None:
     logs = adaptive_logs()

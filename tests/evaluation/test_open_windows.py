@@ -83,7 +83,7 @@ def misled(path: Path, seed: int, learn: str, each_hour: int) -> tuple[int, int]
 
 @pytest.mark.parametrize("learn", ["at close", "at once"])
 @pytest.mark.parametrize(
-    ("seeds", "each_hour"), [pytest.param(4, 100, id="4"), pytest.param(200, 200, marks=pytest.mark.slow, id="200")]
+    ("seeds", "each_hour"), [pytest.param(4, 100, id="4"), pytest.param(200, 200, marks=pytest.mark.full, id="200")]
 )
 def test_an_arm_that_is_answered_sooner_looks_no_better(tmp_path: Path, learn: str, seeds: int, each_hour: int) -> None:
     """After 36 hours of windows of a day. If early clicks counted, an interval would miss with every seed."""

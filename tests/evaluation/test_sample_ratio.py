@@ -90,7 +90,7 @@ def test_the_mean_capital_of_fair_draws_is_at_most_one() -> None:
     assert total <= 1
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_false_alarms_under_continuous_looking() -> None:
     """Adaptive logs, looked at after every row: an alarm in 5% of them at most."""
     runs, confidence = 600, 0.95

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 import pickle
 from typing import Any, Literal
 
@@ -13,10 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rightarm as ra
-from cases import PLAYERS, POLICIES, PROBLEMS, cautious, cooling, restless
+from cases import POLICIES, PROBLEMS, cautious, cooling, restless
 from rightarm.formula import Count, check_count, check_number, from_specification, rule_of
 from rightarm.problems.problem import problem_from_specification
-from rightarm.scores.policy import PolicyFamily
 
 NAMES = {**vars(ra), "cautious": cautious, "restless": restless}
 
@@ -304,29 +302,6 @@ def test_a_policy_parameter_never_stands_in_for_something_else(name: str) -> Non
     assert (made.steady, made.affine, made.noise) == (False, False, ra.noise.Gumbel())
     assert made.inputs == {"mean", "z"}
     assert made.scores(5, [1, 1], [0.25, 0.5], [0.0, 0.0]).tolist() == [0.25, 0.5]
-
-
-@pytest.mark.parametrize("case", [*POLICIES.values(), *PLAYERS.values()], ids=[*POLICIES, *PLAYERS])
-def test_every_policy_can_be_described_and_pickled(case: Any) -> None:
-    described = json.loads(json.dumps(case.policy.specification()))
-    for again in (from_specification(described), pickle.loads(pickle.dumps(case.policy))):
-        assert again == case.policy
-        assert hash(again) == hash(case.policy)
-        assert (again.noise, again.estimator, again.columns) == (
-            case.policy.noise,
-            case.policy.estimator,
-            case.policy.columns,
-        )
-
-
-EXPORTED = {name: getattr(ra, name) for name in ra.__all__ if isinstance(getattr(ra, name), PolicyFamily)}
-
-
-def test_every_policy_that_is_exported_is_among_the_cases() -> None:
-    """So that whatever is tested for all is tested for all."""
-    policies = [*(case.policy for case in POLICIES.values()), *(case.policy for case in PLAYERS.values())]
-    covered = {policy.family.name for policy in policies}
-    assert set(EXPORTED) == {*covered & set(EXPORTED), "BetaThompson"}  # whose draws have tests of their own
 
 
 @pytest.mark.parametrize("case", [*PROBLEMS.values()], ids=PROBLEMS)

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+import compiled
 import rightarm as ra
 from rightarm.noise import Gaussian, Gumbel
 from rightarm.testing import check_policy
@@ -106,6 +107,18 @@ def test_form(policy: ra.Policy, form: tuple[bool, bool, bool]) -> None:
 
 @pytest.mark.parametrize("policy", FORMS, ids=str)
 def test_live_and_compiled_agree(policy: ra.Policy) -> None:
+    """What is taken for a location and a scale, or for a clock, gives the scores of the formula."""
+    random = np.random.default_rng(3)
+    for _ in range(20):
+        pulls, means = random.integers(1, 500, 4), random.random(4)
+        t, z = int(pulls.sum()) + 1, random.gumbel(size=4).astype(np.float32)
+        found = compiled.scores(policy, t, pulls.tolist(), means.tolist(), z.tolist())
+        np.testing.assert_allclose(found, policy.scores(t, pulls, means, z.astype(float)), rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("policy", FORMS, ids=str)
+def test_forms_pass_the_exported_check(policy: ra.Policy) -> None:
     check_policy(policy)
 
 

@@ -136,7 +136,7 @@ def test_the_normal_mixture_is_the_published_formula() -> None:
         assert found.kind == ("asymptotic" if sigma is None else "sub-Gaussian")
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("law", ["clicks", "exponential"])
 def test_asymptotic_intervals_hold_for_rewards_that_are_not_normal(law: str) -> None:
     """At 120 looks between 30 and 3,000 rewards; clicks are of 5%."""

@@ -110,7 +110,7 @@ def test_interrupts_leave_nothing_torn(name: str, logged: bool, tmp_path: Path) 
     run(name, tmp_path / "log.jsonl" if logged else None, 300)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("name", SETTINGS)
 @pytest.mark.parametrize("logged", [False, True], ids=["memory", "log"])
 def test_a_hundred_thousand_interrupts(name: str, logged: bool, tmp_path: Path) -> None:

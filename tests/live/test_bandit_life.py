@@ -16,6 +16,7 @@ import pytest
 import rightarm as ra
 from bandit_model import Model, by_exponents, by_gumbel
 from bandits import BGE, CANNOT_FORGET, CATONI, HISTORY, KNOWN, NO_SUMS, STATE, Clock, column, told
+from few import few
 from rightarm import inference
 
 # Long runs against the model that counts.
@@ -180,7 +181,7 @@ EVENTS: list[tuple[Callable[[Life], None], float]] = [
 ]
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", few(5, MODELS))
 def test_a_long_life_is_that_of_a_model_that_counts(name: str) -> None:
     """Rewards late, lost, doubled, reordered; arms that come and go; a reload now and then."""
     life = Life(*MODELS[name], seed=7)

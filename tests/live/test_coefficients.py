@@ -339,7 +339,7 @@ def test_many_arms_have_few_lines_each() -> None:
     assert "60 more coefficients not shown: frame() has all" in text
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("standardise", [False, True])
 def test_coverage_under_adaptive_choice(standardise: bool) -> None:
     """Looked at ten times, the coefficients of an arm are ever outside in 5% of runs at most, all of them at once."""

@@ -88,7 +88,7 @@ def check_pairs(rewards: Rewards, means: F64) -> None:
     assert not too_many(means[best] - means[leaders] > cost + 1e-12)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_answers_hold_over_whole_runs(problem: str, policy: str) -> None:
@@ -104,7 +104,7 @@ def test_answers_hold_over_whole_runs(problem: str, policy: str) -> None:
     assert any(too_many(np.abs(centres - means)[..., arm] > half[..., arm]) for arm in range(3))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_asymptotic_intervals_hold_nearly() -> None:
     """Normal rewards, for which 100 are enough to know the deviation by; and sub-Gaussian ones from the first on."""
     means = np.array([0.0, 0.3, 0.1])

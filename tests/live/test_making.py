@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from few import few
 from interpreters import run_python
 
 CODE = """
@@ -33,7 +34,7 @@ POLICIES = ["ra.ScaledGumbel()", "ra.BetaThompson()", "ra.KLUCB(), window=8", "r
 POLICIES += ["ra.BoltzmannGumbel(C=1.0, estimator='catoni'), window=5", "ra.GaussianThompson(), floor=0.1"]
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", few(2, POLICIES))
 def test_asking_and_telling_compiles_nothing_more(policy: str) -> None:
     """Nor does it load machine code: not even the first time in a process."""
     assert json.loads(run_python(CODE.format(policy=policy))) == []

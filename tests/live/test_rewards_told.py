@@ -194,7 +194,7 @@ def test_windows_are_recovered_from_the_log(tmp_path: Path) -> None:
     assert any(one[11] is not None for one in state["pending"])  # which do not count before they are learned
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_equal_arms_of_which_one_answers_slower_keep_equal_shares_at_close_and_not_at_once() -> None:
     """Rewards of both have the mean 0.1; those of b come after 55 rounds, those of a after 3; silence means 0."""
     shares = {"at once": list[float](), "at close": list[float]()}

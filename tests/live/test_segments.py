@@ -169,7 +169,7 @@ def plain_difference(bandit: ra.Bandit[str]) -> inference.Difference:
     return inference.difference(counts[:2], means[:2], spreads[:2], (0, 1))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("floor", [0.0, 0.1])
 def test_coverage_of_a_segment(floor: float) -> None:
     """Looked at ten times, the difference on phones is ever outside in 5% of runs at most; plain means mislead."""

@@ -89,7 +89,7 @@ def test_a_reloaded_bandit_keeps_its_settings(name: str) -> None:
     goes_on_alike(bandit, 80, 300)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("name", KNOWN)
 def test_a_reloaded_bandit_makes_the_same_next_hundred_thousand_decisions(name: str) -> None:
     """Ten thousand for two policies, whose probabilities take ten times as long as those of the others."""
@@ -398,6 +398,7 @@ def works(bandit: ra.Bandit[Any]) -> None:
 
 
 FUZZED = [(name, key) for name in SAMPLES for key in KEYS if name == "window" or key in ("statistics", "policy")]
+TRIED = [row if row[0] == "window" else pytest.param(*row, marks=pytest.mark.full) for row in FUZZED]
 EXTREME = (1e-320, 1e200, 1e308)  # of a policy's parameters: see the test of these below
 
 
@@ -408,7 +409,7 @@ def compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("compiled_once")
-@pytest.mark.parametrize(("name", "key"), FUZZED)
+@pytest.mark.parametrize(("name", "key"), TRIED)
 def test_a_state_with_one_thing_changed_is_refused_or_works(name: str, key: str) -> None:
     right, wrong = sample(name), []
     for path in [(key,), *places(right[key], (key,))]:

@@ -118,7 +118,7 @@ def test_the_picture_says_how_many_arms_have_no_interval() -> None:
     assert "without interval" not in known.plot().axes[0].get_xlabel()
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("policy", [ra.ScaledGumbel(), ra.BoltzmannGumbel(C=12.0)], ids=str)
 def test_whole_bandits_are_covered(policy: ra.Policy) -> None:
     """Equal arms, 5% buyers: what bandits themselves say at twenty looks is wrong in at most 5% of runs."""

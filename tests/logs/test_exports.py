@@ -32,7 +32,7 @@ def test_feedback_for_obp() -> None:
     assert feedback["action_context"].shape == (3, 3)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_obp_agrees(tmp_path: Path) -> None:
     try:
         python = read_by_obp.install(tmp_path / "environment")

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rightarm.logs.stream import read_events
 
 from interrupts import Interrupt, TimeIsUp, interrupted
 from log_story import START
 from rightarm.logs import LogWriter, read_log
-from rightarm.logs.stream import read_events
 
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
@@ -50,7 +50,7 @@ def test_2_000_interrupts(tmp_path: Path, rotate: str | None, error: type[BaseEx
     check(tmp_path / "log.jsonl", 2_000, error, rotate=rotate)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_100_000_interrupts(tmp_path: Path) -> None:
     check(tmp_path / "log.jsonl", 100_000)
 

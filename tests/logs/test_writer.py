@@ -15,6 +15,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from few import few
 from log_story import START, play, story, written
 from rightarm.logs import LogWriter, read_log
 
@@ -70,7 +71,8 @@ def test_a_log_is_continued_wherever_it_stopped(path: Path, tmp_path: Path) -> N
     assert read_log(path).equals(whole)
 
 
-def test_truncated_at_every_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("step", few(1, [7, 1]))
+def test_truncated_at_any_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int) -> None:
     events, path = story(), tmp_path / "log.jsonl"
     monkeypatch.setattr(os, "fsync", lambda _: None)  # what the disk keeps is not in question here
     written(path, events)
@@ -78,7 +80,7 @@ def test_truncated_at_every_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ends = [i + 1 for i, byte in enumerate(content) if byte == ord("\n")]
     prefixes = [written(tmp_path / f"{n}.jsonl", events[:n]) for n in range(len(events) + 1)]
     assert len(ends) == 1 + len(events)  # the first line is the head
-    for size in range(len(content) + 1):
+    for size in range(0, len(content) + 1, step):
         path.write_bytes(content[:size])
         left = max(0, sum(end <= size for end in ends) - 1)
         assert read_log(path).equals(prefixes[left]), size

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from few import few
 from rightarm.noise import Exponential, Gaussian, Gumbel, Law, Uniform
-from rightarm.propensity import Beta, log_of_one, of_largest
+from rightarm.propensity import Beta, of_largest
 
 LAWS: list[Law] = [Gumbel(), Gaussian(), Exponential(), Uniform()]
 TENTHS = np.arange(10) / 10
@@ -34,7 +35,6 @@ REFERENCES: list[tuple[Law, Any, Any, float, int, float]] = [
     (Gumbel(), TENTHS, SQUARES, 0.0, 0, 0.13992804742296177),
     (Gumbel(), TENTHS, SQUARES, 0.0, 9, 0.65922110495323634),
     (Gaussian(), [0.6, 0.5], [1, 100], 0.0, 0, 0.57887153687358428),
-    (Gaussian(), [0.2, 0.9], [400, 400], 0.0, 0, 1.5186149238751795e-87),
     (Gaussian(), TENTHS, SQUARES, 0.0, 0, 0.036034887422754203),
 ]
 
@@ -43,9 +43,7 @@ REFERENCES: list[tuple[Law, Any, Any, float, int, float]] = [
 def test_reference_values(law: Law, means: Any, pulls: Any, shift: float, arm: int, value: float) -> None:
     scale = scales(pulls)
     location = np.asarray(means) + shift * scale
-    assert math.exp(log_of_one(law, location, scale, arm)) == pytest.approx(value, rel=1e-12)
-    if value > 1e-20:
-        assert of_largest(law, location, scale)[arm] == pytest.approx(value, rel=1e-12)
+    assert of_largest(law, location, scale)[arm] == pytest.approx(value, rel=1e-12)
 
 
 # The naive oracle: the integral as it is written, cut where a density bends, by mpmath.
@@ -104,7 +102,7 @@ def nasty(seed: int) -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize("law", LAWS, ids=str)
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", few(3, range(8)))
 def test_against_many_digits(law: Law, seed: int) -> None:
     location, scale = nasty(seed)
     found = of_largest(law, location, scale)
@@ -115,7 +113,6 @@ def test_against_many_digits(law: Law, seed: int) -> None:
             assert abs(found[arm] - expected) < 1e-12
             if expected > 1e-12:
                 assert abs(found[arm] / expected - 1) < 1e-8
-                assert abs(log_of_one(law, location, scale, arm) - mp.log(expected)) < 1e-9
 
 
 def beta_pair(a: tuple[int, int], b: tuple[int, int]) -> Any:
@@ -139,7 +136,6 @@ def test_two_beta_laws(seed: int) -> None:
     with mp.workdps(40):
         expected = beta_pair(a, b)
     shapes = [a[0], b[0]], [a[1], b[1]]
-    assert abs(log_of_one(Beta(), *shapes, arm=1) - expected) < 1e-9 + 1e-14 * abs(expected)
     found = of_largest(Beta(), *shapes)
     assert abs(found[1] - mp.exp(expected)) < 1e-12
     assert abs(found.sum() - 1) < 1e-10
@@ -162,37 +158,11 @@ def test_three_beta_laws() -> None:
 @pytest.mark.parametrize(("a", "b"), [(5e8, 5e8), (1.0, 1e9), (1e9, 1.0), (1.0, 1.0), (0.5, 0.5)])
 def test_equal_beta_laws_share(a: float, b: float) -> None:
     np.testing.assert_allclose(of_largest(Beta(), [a] * 4, [b] * 4), 0.25, rtol=1e-10)
-    assert log_of_one(Beta(), [a] * 4, [b] * 4, 2) == pytest.approx(-math.log(4), abs=1e-10)
 
 
 def test_beta_laws_of_small_shapes() -> None:
     """On the scale of log-odds they are long: e^(x/100) for thousands of units."""
     np.testing.assert_allclose(of_largest(Beta(), [0.01] * 3, [0.01] * 3), 1 / 3, rtol=1e-10)
-
-
-# Very small probabilities, by their asymptotic value or a closed form.
-
-
-def test_two_gaussian_arms_far_apart() -> None:
-    """P = Φ(−d/√(s₁² + s₂²)), down to log p = −4·10⁵."""
-    for gap, s in ((1.0, (1.0, 0.01)), (30.0, (0.5, 2.0)), (900.0, (1.0, 0.1)), (9.0, (1e-2, 1e-6))):
-        found = log_of_one(Gaussian(), [0.0, gap], s, 0)
-        with mp.workdps(60):
-            expected = mp.log(mp.ncdf(-mp.mpf(gap) / mp.sqrt(mp.mpf(s[0]) ** 2 + mp.mpf(s[1]) ** 2)))
-        assert abs(found - expected) < 1e-12 * abs(expected) + 1e-10
-
-
-def test_two_exponential_arms_far_apart() -> None:
-    """P[s₁ Z₁ > d + s₂ Z₂] = s₁/(s₁ + s₂) e^(−d/s₁)."""
-    for gap, s in ((1.0, (1.0, 0.01)), (1.0, (1e-5, 0.5)), (4e5, (1.0, 3.0))):
-        expected = -gap / s[0] + math.log(s[0] / (s[0] + s[1]))
-        assert log_of_one(Exponential(), [0.0, gap], s, 0) == pytest.approx(expected, rel=1e-12, abs=1e-9)
-
-
-def test_gumbel_arms_of_one_scale_far_apart() -> None:
-    assert log_of_one(Gumbel(), [0.0, 4.0], [1e-5, 1e-5], 0) == pytest.approx(-4e5, rel=1e-14)
-    nearly = log_of_one(Gumbel(), [0.0, 4.0], [1e-5, 1e-5 * (1 + 1e-15)], 0)
-    assert nearly == pytest.approx(-4e5, rel=1e-12)
 
 
 # Symmetries.
@@ -238,15 +208,6 @@ def test_shift_and_common_scale_change_nothing(problem: Any, shift: float, facto
     np.testing.assert_allclose(moved, found, atol=1e-9)  # the shift rounds locations, and scales go down to 1.6e-5
 
 
-@given(problems())
-def test_one_arm_and_all_arms_agree(problem: Any) -> None:
-    law, location, scale = problem
-    found = of_largest(law, location, scale)
-    for arm, p in enumerate(found):
-        alone = log_of_one(law, location, scale, arm)
-        assert math.exp(alone) == pytest.approx(p, rel=1e-9, abs=1e-18)
-
-
 # Scales of zero, ties, and many arms.
 
 
@@ -256,10 +217,6 @@ def test_scales_of_zero(law: Law) -> None:
     found = of_largest(law, [0.3, 0.2, 0.3, 0.1], [0.0, 0.5, 0.0, 0.0])
     below = law.cdf((0.3 - 0.2) / 0.5)
     np.testing.assert_allclose(found, [below / 2, 1 - below, below / 2, 0.0], rtol=1e-12)
-    assert log_of_one(law, [0.3, 0.2, 0.3, 0.1], [0.0, 0.5, 0.0, 0.0], 3) == -math.inf
-    assert log_of_one(law, [0.3, 0.2, 0.3, 0.1], [0.0, 0.5, 0.0, 0.0], 1) == pytest.approx(
-        math.log(1 - below), abs=1e-9
-    )
 
 
 def test_gaussian_scales_whose_inverse_is_infinite() -> None:
@@ -272,8 +229,6 @@ def test_fair_ties_without_noise(law: Law | None) -> None:
     assert of_largest(law, [1.0, 2.0, 2.0, -math.inf], [0.0] * 4).tolist() == [0.0, 0.5, 0.5, 0.0]
     assert of_largest(law, [-math.inf, 2.0, 2.0], [0.0, 1.0, 1.0]).tolist() == pytest.approx([0.0, 0.5, 0.5], abs=1e-12)
     assert of_largest(law, [-math.inf] * 2, [0.0, 1.0]).tolist() == [0.5, 0.5]
-    assert log_of_one(law, [-math.inf] * 2, [0.0, 1.0], 0) == -math.log(2)
-    assert log_of_one(law, [1.0, 2.0, 2.0], [0.0] * 3, 1) == pytest.approx(-math.log(2))
 
 
 @pytest.mark.parametrize("law", LAWS, ids=str)
@@ -309,7 +264,7 @@ def test_errors_say_what_is_wrong(arguments: Any, message: str) -> None:
         of_largest(*arguments)
 
 
-def test_unknown_laws_and_arms() -> None:
+def test_unknown_laws() -> None:
     class Other(Law):
         pass
 
@@ -317,8 +272,6 @@ def test_unknown_laws_and_arms() -> None:
         of_largest(Other(), [0.0], [1.0])
     with pytest.raises(TypeError, match=r"law must be Gumbel\(\), .* got 'Gumbel'"):
         of_largest("Gumbel", [0.0], [1.0])  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="arm must be a whole number from 0 to 1, got 2"):
-        log_of_one(Gumbel(), [0.0, 0.0], [1.0, 1.0], 2)
 
 
 @pytest.mark.parametrize("law", [Gumbel(), Gaussian(), Exponential(), Uniform()], ids=str)
@@ -336,48 +289,8 @@ def test_any_sizes_of_locations_and_scales_give_probabilities(law: Law) -> None:
     assert of_largest(law, [0.3, 0.0], [5e-4, 0.0]).tolist() == pytest.approx([1.0, 0.0], abs=1e-9)
 
 
-# Extreme states.
-
-
-def far_gaussian(m: Any, s: Any) -> Any:
-    return mp.log(mp.erfc((m[1] - m[0]) / mp.sqrt(2 * (s[0] ** 2 + s[1] ** 2))) / 2)
-
-
-def far_exponential(m: Any, s: Any) -> Any:
-    gap = m[1] - m[0]
-    if gap > 0:
-        return mp.log(s[0] / (s[0] + s[1])) - gap / s[0]
-    return mp.log1p(-s[1] / (s[0] + s[1]) * mp.exp(gap / s[1]))
-
-
-@pytest.mark.parametrize(
-    ("law", "exact"), [(Gaussian(), far_gaussian), (Exponential(), far_exponential)], ids=["gaussian", "exponential"]
-)
-def test_the_logarithm_of_any_probability_of_two_arms(law: Law, exact: Any) -> None:
-    """Locations to 10⁵⁰, scales to 10⁻³⁰: the search for the largest value of the integrand ends, and finds it."""
-    random = np.random.default_rng(11)
-    for _ in range(200):
-        location = random.choice([-1, 1], 2) * 10.0 ** random.uniform(-3, random.choice([2, 13, 50]), 2)
-        scale = 10.0 ** random.uniform(-random.choice([2, 7, 30]), 1, 2)
-        with mp.workdps(60):
-            expected = exact([mp.mpf(x) for x in location.tolist()], [mp.mpf(x) for x in scale.tolist()])
-            found = log_of_one(law, location, scale, 0)
-            assert abs(found - expected) < 1e-9 + 1e-12 * abs(expected), (location, scale, found, expected)
-
-
-def test_a_gumbel_arm_far_below_one_of_a_larger_scale() -> None:
-    """log p = max_x {−x/s − e^((d − x)/1)} but for some logarithms: d less log(1/s), over s."""
-    gap, s = 1e12, 1e-6
-    expected = -(gap + math.log(s)) / s - 1 / s
-    assert log_of_one(Gumbel(), [0.0, gap], [s, 1.0], 0) == pytest.approx(expected, rel=1e-15)
-
-
-def test_a_logarithm_below_all_numbers_is_minus_infinity() -> None:
-    assert log_of_one(Gaussian(), [0.0, 1e100], [1e-100, 1e-100], 0) == -math.inf
-
-
 def test_exponential_scales_over_hundreds_of_decades() -> None:
-    """Of three arms from one point on, by inclusion and exclusion; sums and logarithms in many other states."""
+    """Of three arms from one point on, by inclusion and exclusion; sums in many other states."""
     for scale in ([1.0, 1e-60, 1e30], [1e-200, 1e-120, 1e-150], [1e100, 1e99, 1e-5]):
         found = of_largest(Exponential(), [0.0, 0.0, 0.0], scale)
         for i in range(3):
@@ -398,8 +311,6 @@ def test_exponential_scales_over_hundreds_of_decades() -> None:
 @pytest.mark.parametrize("law", [*LAWS, None], ids=str)
 def test_infinite_scores_share(law: Law | None) -> None:
     assert of_largest(law, [math.inf, 1.0, math.inf, -math.inf], [0.0, 1.0, 2.0, 1.0]).tolist() == [0.5, 0.0, 0.5, 0.0]
-    assert log_of_one(law, [math.inf, 1.0], [1.0, 1.0], 1) == -math.inf
-    assert log_of_one(law, [math.inf, 1.0], [1.0, 1.0], 0) == 0.0
 
 
 # Beta laws: sums, and what a live bandit keeps.
@@ -433,7 +344,7 @@ def naive_beta(a: Any, b: Any, arm: int) -> Any:
     return mp.quad(integrand, sorted(cuts))
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", few(1, range(4)))
 def test_beta_laws_against_many_digits(seed: int) -> None:
     random = np.random.default_rng(seed)
     pulls = np.exp(random.uniform(0, math.log(300), 3))

@@ -1,4 +1,7 @@
-"""Policies and their schedules: the formulas live, their symmetries, and the probabilities of their choices."""
+"""Policies and their schedules: temperatures, the probabilities of choices, what is refused.
+
+What every policy promises is in `test_every_policy.py`.
+"""
 
 from __future__ import annotations
 
@@ -17,62 +20,7 @@ from hypothesis import strategies as st
 import compiled
 import naive
 import rightarm as ra
-from cases import GAMMA, POLICIES, PolicyCase
-
-
-@st.composite
-def states(draw: st.DrawFn, min_arms: int = 1) -> tuple[int, list[int], list[float], list[float]]:
-    """A round, and pulls, means and noise of some arms; multiples of 1/1024, so that adding a whole number is exact."""
-    arms = draw(st.integers(min_arms, 8))
-
-    def row(least: int, largest: int) -> list[int]:
-        return draw(st.lists(st.integers(least, largest), min_size=arms, max_size=arms))
-
-    pulls = row(1, 10**6)
-    means, z = ([k / 1024 for k in row(*ends)] for ends in ((-2048, 2048), (-3072, 20480)))
-    return draw(st.integers(max(2, sum(pulls) + 1), 10**8)), pulls, means, z
-
-
-def exact_scores(case: PolicyCase, t: int, pulls: list[int], means: list[float], z: list[float]) -> list[float]:
-    return [case.score(t, n, mean, noise, means) for n, mean, noise in zip(pulls, means, z, strict=True)]
-
-
-every_policy = pytest.mark.parametrize("case", POLICIES.values(), ids=POLICIES)
-
-
-@every_policy
-@given(states())
-def test_live_scores_are_the_formula(case: PolicyCase, state: Any) -> None:
-    exact = exact_scores(case, *state)
-    np.testing.assert_allclose(case.policy.scores(*state), exact, rtol=case.error, atol=case.error)
-
-
-@every_policy
-@given(states())
-def test_compiled_scores_are_the_live_ones(case: PolicyCase, state: Any) -> None:
-    live = case.policy.scores(*state)
-    np.testing.assert_allclose(compiled.scores(case.policy, *state), live, rtol=1e-12, atol=1e-12)
-
-
-@every_policy
-@given(states(), st.randoms(use_true_random=False))
-def test_relabelled_arms_have_relabelled_scores(case: PolicyCase, state: Any, random: Any) -> None:
-    t, *rows = state
-    order = random.sample(range(len(rows[0])), len(rows[0]))
-    pulls, means, z = ([row[i] for i in order] for row in rows)
-    relabelled = case.policy.scores(t, pulls, means, z)
-    np.testing.assert_allclose(relabelled, case.policy.scores(t, *rows)[order], rtol=1e-14)
-
-
-@pytest.mark.parametrize("case", [case for case in POLICIES.values() if case.shifts], ids=lambda case: str(case.policy))
-@given(states(), st.integers(-1000, 1000), st.integers(0, 2**32))
-def test_a_shift_of_all_means_changes_no_choice(case: PolicyCase, state: Any, shift: int, seed: int) -> None:
-    t, pulls, means, _ = state
-    choices = [
-        case.policy.choose(t, pulls, [mean + by for mean in means], np.random.default_rng(seed)) for by in (0, shift)
-    ]
-    assert choices[0] == choices[1]
-
+from cases import GAMMA, POLICIES
 
 # What the simulator makes use of: scores that are location + scale·z.
 
@@ -175,7 +123,7 @@ def test_boltzmann_chooses_with_the_probabilities_it_states(name: str, count: Co
     schedule, temperature = SCHEDULES[name]
     means, pulls = [0.25, 0.75, 0.5], [1, 100, 10]
     weights = np.exp(np.array(means) / temperature(112, 0.5, 3))
-    check_frequencies(count(ra.Boltzmann(schedule), 112, pulls, means, 20_000), weights / weights.sum())
+    check_frequencies(count(ra.Boltzmann(schedule), 112, pulls, means, 10_000), weights / weights.sum())
 
 
 # By mpmath: means (0.6, 0.5), pulls (1, 100), C = 0.5.
@@ -189,14 +137,14 @@ TWO_ARMS = {
 @pytest.mark.parametrize(("location", "p"), TWO_ARMS.values(), ids=TWO_ARMS)
 def test_boltzmann_gumbel_chooses_with_its_exact_probability(location: float, p: float, count: Count) -> None:
     policy = ra.BoltzmannGumbel(C=0.5, location=location)
-    check_frequencies(count(policy, 102, [1, 100], [0.6, 0.5], 50_000), [p, 1 - p])
+    check_frequencies(count(policy, 102, [1, 100], [0.6, 0.5], 10_000), [p, 1 - p])
 
 
 @BOTH
 def test_boltzmann_gumbel_among_ten_arms(count: Count) -> None:
     """Means j/10 and pulls (j + 1)²; arms 0 and 9 by mpmath."""
     pulls, means = [(j + 1) ** 2 for j in range(10)], [j / 10 for j in range(10)]
-    counts = count(ra.BoltzmannGumbel(C=0.5, location=0.0), sum(pulls) + 1, pulls, means, 30_000)
+    counts = count(ra.BoltzmannGumbel(C=0.5, location=0.0), sum(pulls) + 1, pulls, means, 10_000)
     first, last = 0.13992804742296177, 0.65922110495323634
     check_frequencies([counts[0], counts[1:9].sum(), counts[9]], [first, 1 - first - last, last])
 
@@ -235,18 +183,9 @@ def test_ties_are_fair(policy: ra.Policy, count: Count) -> None:
     """Three of four arms have the same history; the fourth is out of the race."""
     means = [0.5, -1e3, 0.5, 0.5] if policy.inputs.isdisjoint({"best"}) else [0.5] * 4
     live = [i for i, mean in enumerate(means) if mean == 0.5]
-    counts = count(policy, 29, [7] * 4, means, 10_000)
+    counts = count(policy, 29, [7] * 4, means, 5_000)
     assert counts.sum() == counts[live].sum()
     check_frequencies(counts[live], [1 / len(live)] * len(live))
-
-
-@pytest.mark.parametrize("case", POLICIES.values(), ids=POLICIES)
-def test_an_arm_never_pulled_goes_first(case: PolicyCase) -> None:
-    """Without its formula being asked, which would divide by its pulls."""
-    random = np.random.default_rng(1)
-    assert {case.policy.choose(1, [0, 0, 0], [0.0, 0.0, 0.0], random) for _ in range(50)} == {0, 1, 2}
-    assert {case.policy.choose(6, [5, 0, 0], [9.0, math.nan, math.nan], random) for _ in range(50)} == {1, 2}
-    assert case.policy.choose(10, [5, 4, 0], [9.0, 5.0, -1.0], random) == 2
 
 
 def test_choices_come_from_the_generator_given() -> None:

@@ -1,107 +1,15 @@
-"""Policies that explore and remember, as they are used live: against the oracle, and what is refused."""
+"""Policies that explore and remember: what is refused. What they compute is in `test_every_policy.py`."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-import compiled
-import naive
-import naive_memory
 import rightarm as ra
-from cases import PLAYERS, PROBLEMS, PlayerCase
-
-ROUNDS = 120
-RULES = {name: case for name, case in PLAYERS.items() if case.policy.estimator.plain}
-
-
-def decision_probability(policy: ra.Policy, arm: int, t: int, pulls: Any, means: Any, memory: Any) -> float:
-    """Softmax of the scores without noise, and the floors; no such policy asks for variances."""
-    if not policy.weighted or (policy.needs_pulls and 0 in pulls):
-        return 1.0
-    floors, scores = policy.floors(t, pulls, means, memory), policy.scores(t, pulls, means, 0.0, memory)
-    weights = np.exp(scores - scores.max())
-    return float(floors[arm] + (1 - floors.sum()) * weights[arm] / weights.sum())
-
-
-def live_game(
-    policy: ra.Policy,
-    arms: int,
-    reward: naive.Reward,
-    noise: Sequence[Sequence[float]],
-    shares: Sequence[float],
-    luck: Sequence[Sequence[float]],
-    ties: Iterator[int],
-) -> Iterator[int]:
-    """A game in which the policy's own `scores`, `floors` and `learned` are used for every decision."""
-    pulls, sums, rewards = [0] * arms, [0.0] * arms, [list[float]() for _ in range(arms)]
-    memory = {name: [0.0] * arms for name in policy.columns}
-    for t, (z, share, (u, v, w)) in enumerate(zip(noise, shares, luck, strict=True), start=1):
-        means = [total / max(1, n) for total, n in zip(sums, pulls, strict=True)]
-        if policy.needs_pulls and 0 in pulls:
-            arm = pulls.index(0)
-        else:
-            spread = [np.var(own) for own in rewards] if policy.asks_variance else None
-            heights = np.cumsum(policy.floors(t, pulls, means, memory, spread))
-            arm = naive.pick(policy.scores(t, pulls, means, z, memory, spread).tolist(), ties)
-            arm = int((heights <= share).sum()) if share < heights[-1] else arm
-        p = decision_probability(policy, arm, t, pulls, means, memory)
-        pulls[arm] += 1
-        paid = reward(t, pulls[arm], arm, u, v, w)
-        sums[arm] += paid
-        rewards[arm].append(paid)
-        before = {name: column[arm] for name, column in memory.items()}
-        for name, value in policy.learned(t, pulls[arm], sums[arm] / pulls[arm], paid, before, arms, p).items():
-            memory[name][arm] = value
-        yield arm
-
-
-@pytest.mark.parametrize("name", ["bernoulli", "uniform", "twelve arms"])
-@pytest.mark.parametrize("case", RULES.values(), ids=RULES)
-def test_a_live_game_is_the_oracles(case: PlayerCase, name: str) -> None:
-    problem = PROBLEMS[name]
-    random, arms = np.random.default_rng(5), problem.problem.arms
-    noise = random.gumbel(size=(ROUNDS, arms)).tolist()
-    shares, luck = random.random(ROUNDS).tolist(), random.random((ROUNDS, 3)).tolist()
-    words = list(islice(naive.words(1, 0, 2), ROUNDS))
-    game = (arms, problem.reward, noise, shares, luck)
-    assert list(live_game(case.policy, *game, iter(words))) == list(naive_memory.play(case.make, *game, iter(words)))
-
-
-@st.composite
-def remembered(draw: st.DrawFn) -> tuple[int, dict[str, Any], list[list[float]]]:
-    """A round, pulls, means and noise of some arms, and four columns."""
-    arms = draw(st.integers(1, 6))
-    random = np.random.default_rng(draw(st.integers(0, 2**32)))
-    pulls = (1 + random.integers(0, 10 ** draw(st.integers(0, 6)), arms)).tolist()
-    columns = (random.random((4, arms)) * 10.0 ** draw(st.integers(-3, 6))).tolist()
-    state = {"pulls": pulls, "means": random.random(arms).tolist(), "z": (random.integers(-9, 50, arms) / 8).tolist()}
-    return sum(pulls) + 1, state, columns
-
-
-@pytest.mark.parametrize("case", PLAYERS.values(), ids=PLAYERS)
-@given(remembered(), st.randoms(use_true_random=False))
-def test_scores_are_the_same_compiled_and_relabelled(case: PlayerCase, given_state: Any, random: Any) -> None:
-    t, state, columns = given_state
-    memory = dict(zip(case.policy.columns, columns, strict=False))
-    state |= {"variances": columns[-1]} if case.policy.asks_variance else {}
-    live = case.policy.scores(t, **state, memory=memory)
-    np.testing.assert_allclose(compiled.scores(case.policy, t, **state, memory=memory), live, rtol=1e-11, atol=1e-11)
-    order = random.sample(range(live.size), live.size)
-    moved = {name: [row[i] for i in order] for name, row in state.items()}
-    relabelled = {name: [column[i] for i in order] for name, column in memory.items()}
-    np.testing.assert_allclose(case.policy.scores(t, **moved, memory=relabelled), live[order], rtol=1e-14)
-    floors = case.policy.floors(t, state["pulls"], state["means"], memory, state.get("variances"))
-    assert (floors >= 0).all()
-    assert floors.sum() <= 1 + 1e-12
-
 
 # What is refused.
 

@@ -1,4 +1,4 @@
-"""A service to test: in this process with Litestar's client, or as a process of its own."""
+"""A service to test: in a thread of this process, or as a process of its own."""
 
 from __future__ import annotations
 
@@ -16,13 +16,11 @@ from typing import Any
 
 import httpx
 import uvicorn
-from litestar.testing import TestClient
 
-from rightarm.service.app import build
-from rightarm.service.journal import Journal
-from rightarm.service.protocol import Protocol
-from rightarm.service.server import listen
+from rightarm.service.app import App
+from rightarm.service.server import Protocol, listen
 from rightarm.service.service import Service
+from rightarm.service.telemetry import Log
 from rightarm.store import Commits, open_store
 
 HOME = {"arms": ["red", "blue"], "policy": "UCB(C=0.5)", "reward_range": [0, 1], "seed": 1}
@@ -31,8 +29,8 @@ HOME = {"arms": ["red", "blue"], "policy": "UCB(C=0.5)", "reward_range": [0, 1],
 class Served:
     """A client, and the service behind it."""
 
-    def __init__(self, client: TestClient[Any], service: Service, log: io.StringIO) -> None:
-        self.client, self.service, self.log = client, service, log
+    def __init__(self, client: httpx.Client, app: App, log: io.StringIO) -> None:
+        self.client, self.app, self.service, self.log = client, app, app.service, log
 
     def get(self, path: str, **more: Any) -> httpx.Response:
         return self.client.get(path, **more)
@@ -48,31 +46,36 @@ class Served:
 def served(store: str, **options: Any) -> Iterator[Served]:
     """A service on a store, with a bandit ``home``, if nobody needs a token."""
     log = io.StringIO()
-    service = Service(Commits(open_store(store)), journal=Journal(log), **options)
-    with TestClient(build(service), base_url="http://127.0.0.1:8080", raise_server_exceptions=False) as client:
-        if not service.access.needed:
+    app = App(Service(Commits(open_store(store)), log=Log(log), **options))
+    with running(app) as address, httpx.Client(base_url=address, timeout=60) as client:
+        if not app.service.access.needed:
             assert client.put("/bandits/home", json=HOME).status_code == 201
-        yield Served(client, service, log)
-    service.journal.close()
+        yield Served(client, app, log)
 
 
 @contextlib.contextmanager
 def listening(store: str, clock: Callable[[], float]) -> Iterator[str]:
     """The address of a service in this process whose clock the test moves."""
-    service = Service(Commits(open_store(store, clock=clock)), journal=Journal(io.StringIO()))
+    with running(App(Service(Commits(open_store(store, clock=clock)), log=Log(io.StringIO())))) as address:
+        yield address
+
+
+@contextlib.contextmanager
+def running(app: App) -> Iterator[str]:
+    """The address of an application that runs in a thread, when its bandits are loaded."""
     ready, place = threading.Event(), listen("127.0.0.1", 0)
-    config = uvicorn.Config(build(service, ready.set), http=Protocol, lifespan="on", log_config=None, access_log=False)
-    running = uvicorn.Server(config)
-    thread = threading.Thread(target=running.run, args=([place],))
+    app._started = ready.set
+    config = uvicorn.Config(app, http=Protocol, lifespan="on", log_config=None, access_log=False)
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, args=([place],))
     thread.start()
     try:
         assert ready.wait(60)
         yield f"http://127.0.0.1:{place.getsockname()[1]}"
     finally:
-        running.should_exit = True
+        server.should_exit = True
         thread.join(60)
         place.close()
-        service.journal.close()
 
 
 @contextlib.contextmanager

@@ -49,7 +49,7 @@ def test_tokens_are_needed_once_there_is_one_and_are_good_for_their_scopes(sqlit
             assert tuple(one.status_code for one in found) == expected, (method, path)
         assert app.get("/bandits", headers=bearer(shop)).json() == {"bandits": []}
         assert app.get("/bandits", headers=bearer(reader)).json() == {"bandits": ["blog", "shop-home"]}
-        app.service.journal.close()
+        app.service.log.close()
         for text in (shop, reader, admin):
             assert text not in app.log.getvalue()
             assert text.split("_")[1] in app.log.getvalue()
@@ -81,6 +81,33 @@ def test_a_token_has_its_rate_and_a_revoked_one_is_refused_soon(sqlite_url: str)
     store.tokens.revoke(text.split("_")[1])
     clock.now += FRESH + 1
     assert status() == 401
+    threads.shutdown()
+    store.close()
+
+
+def test_whoever_guesses_tokens_is_slowed_down_and_nobody_else(sqlite_url: str) -> None:
+    store, clock, threads = open_store(sqlite_url), Clock(), ThreadPoolExecutor(1)
+    texts = [store.tokens.add(name, "ask") for name in ("old", "new")]
+    access = Access(store.tokens, None, threads, clock)
+
+    def status(text: str) -> int:
+        try:
+            asyncio.run(access.caller([(b"authorization", f"Bearer {text}".encode())]))
+        except Refusal as error:
+            return error.status
+        return 200
+
+    assert status(texts[0]) == 200
+    found = [status(f"ra_{place:016x}_{'x' * 43}") for place in range(100)]
+    assert found == sorted(found)
+    assert set(found) == {401, 429}
+    clock.now += FRESH + 1
+    for place in range(100, 200):
+        status(f"ra_{place:016x}_{'x' * 43}")
+    assert status(texts[0]) == 200  # it was found before
+    assert status(texts[1]) == 429
+    clock.now += 1.0
+    assert status(texts[1]) == 200
     threads.shutdown()
     store.close()
 

@@ -84,7 +84,7 @@ def node(address: str, folder: Path) -> Iterator[Send]:
             process.terminate()
 
 
-@pytest.fixture(params=[flask, node], ids=["flask", "javascript"])
+@pytest.fixture(params=[flask, pytest.param(node, marks=pytest.mark.full)], ids=["flask", "javascript"])
 def application(
     request: pytest.FixtureRequest, sqlite_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[tuple[Send, ra.client.RemoteBandit, Clock]]:
@@ -114,6 +114,7 @@ def visit(send: Send, cookie: str = "") -> tuple[str, str]:
     return shown(text), f"{morsel.key}={morsel.value}"
 
 
+@pytest.mark.full
 def test_the_better_button_wins(application: tuple[Send, ra.client.RemoteBandit, Clock]) -> None:
     """The 600 of the first hour see both buttons evenly, and differ by nine standard errors."""
     send, order, clock = application

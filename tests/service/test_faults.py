@@ -51,7 +51,7 @@ def test_what_was_acknowledged_outlives_kill_9(store_url: str, tmp_path: Path) -
     kill_often(store_url, tmp_path, 1)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_what_was_acknowledged_outlives_100_times_kill_9(store_url: str, tmp_path: Path) -> None:
     kill_often(store_url, tmp_path, 100)
 
@@ -81,7 +81,7 @@ def test_what_was_acknowledged_outlives_a_power_loss(tmp_path: Path) -> None:
 
 
 @needs_shim
-@pytest.mark.slow
+@pytest.mark.full
 def test_what_was_acknowledged_outlives_50_power_losses(tmp_path: Path) -> None:
     lose_power(tmp_path, 50)
 
@@ -149,7 +149,7 @@ def test_replicas_agree_in_spite_of_faults(postgres: Postgres, postgres_url: str
     trouble(2, 5, postgres_url, postgres, tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_four_replicas_agree_in_spite_of_70_faults(postgres: Postgres, postgres_url: str, tmp_path: Path) -> None:
     trouble(4, 70, postgres_url, postgres, tmp_path)
 
@@ -169,11 +169,12 @@ def clock_jumps(store: str, folder: Path, times: int) -> None:
     verify(store)
 
 
+@pytest.mark.full
 def test_a_clock_that_jumps_disturbs_nothing(sqlite_url: str, tmp_path: Path) -> None:
     clock_jumps(sqlite_url, tmp_path, 0)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_clock_that_jumps_all_the_time_disturbs_nothing(store_url: str, tmp_path: Path) -> None:
     clock_jumps(store_url, tmp_path, 10)
 
@@ -197,7 +198,7 @@ def test_a_full_disk_is_a_503_and_the_service_goes_on_when_there_is_room(tmp_pat
     verify(store)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_file_that_cannot_grow_is_a_503(tmp_path: Path) -> None:
     """A limit of the operating system: writes fail, some of them in the middle."""
     store = f"sqlite:///{tmp_path / 'store.db'}"

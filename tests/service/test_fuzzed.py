@@ -60,10 +60,11 @@ def played(operation: Any, mode: GenerationMode, examples: int) -> int:
     return count
 
 
+@pytest.mark.full
 def test_a_few_hundred_requests(address: str) -> None:
     assert fuzz(address, 6) > 150
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_ten_thousand_requests(address: str) -> None:
     assert fuzz(address, 400) >= 10_000

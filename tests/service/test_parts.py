@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import io
 import json
 import sys
 import threading
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -16,42 +18,54 @@ import uvicorn
 from serving import served
 from uvicorn.server import ServerState
 
+from rightarm.errors import WrongType, WrongValue
 from rightarm.evaluation import sample_ratio
-from rightarm.service import gate, protocol
-from rightarm.service.bodies import arm_named, depth
-from rightarm.service.journal import Journal
-from rightarm.service.metrics import Metrics
+from rightarm.service import app as app_module
+from rightarm.service import server
+from rightarm.service.access import LOCAL
+from rightarm.service.app import App, depth
+from rightarm.service.operations import Operation, Request
 from rightarm.service.policies import Policies
-from rightarm.service.problems import Refusal, refusal_of, wire
+from rightarm.service.problems import Refusal, Reply, refusal_of, reply_to
 from rightarm.service.ratio import Watch
-from rightarm.service.service import Delivery
-from rightarm.store import Conflict, NotFound, Unavailable
+from rightarm.service.reading import arms_by_text
+from rightarm.service.service import Service
+from rightarm.service.telemetry import Log, Metrics
+from rightarm.store import Commits, Conflict, NotFound, Unavailable, open_store
+
+
+def problem_of(error: Exception) -> Any:
+    reply = reply_to(error)
+    assert isinstance(reply.body, bytes)
+    return json.loads(reply.body)
 
 
 def test_errors_have_their_statuses() -> None:
     with pytest.raises(msgspec.ValidationError) as missing:
         msgspec.json.decode(b'{"rewards": [{}]}', type=dict[str, list[msgspec.defstruct("One", [("reward", float)])]])  # type: ignore[misc]
-    cases: list[tuple[Exception, int, str | None]] = [
-        (NotFound("no", "name"), 404, "name"),
-        (Conflict("no", "key"), 409, "key"),
-        (Unavailable("no"), 503, None),
-        (TimeoutError(), 503, None),
-        (ValueError("holdout must be below 1, got 1.0"), 422, "holdout"),
-        (TypeError("arms must be several names, got 'a'"), 422, "arms"),
-        (ValueError("nonsense must be better"), 422, None),
-        (RecursionError("too deep"), 400, None),
-        (missing.value, 422, "[...][0].reward"),
+    cases: list[tuple[Exception, int, str | None, str]] = [
+        (NotFound("no", "name"), 404, "name", "not_found"),
+        (Conflict("no", "key"), 409, "key", "conflict"),
+        (Conflict("no", "key", code="key_taken"), 409, "key", "key_taken"),
+        (Unavailable("no"), 503, None, "unavailable"),
+        (TimeoutError(), 503, None, "unavailable"),
+        (WrongValue("holdout", "must be below 1, got 1.0", code="out_of_range"), 422, "holdout", "out_of_range"),
+        (WrongType("arms", "must be several names, got 'a'"), 422, "arms", "wrong_type"),
+        (ValueError("floor must be better"), 422, None, "invalid"),  # nothing is found in words
+        (RecursionError("too deep"), 400, None, "malformed"),
+        (missing.value, 422, "[...][0].reward", "missing_field"),
     ]
-    for error, status, field in cases:
+    for error, status, field, code in cases:
         found = refusal_of(error)
-        assert (found.status, found.field) == (status, field), error
-    assert wire(Unavailable("no")).headers == {"retry-after": "1"}
-    assert json.loads(wire(ValueError("half a pair: \ud800")).body)["detail"] == "half a pair: ?"
+        assert (found.status, found.field, found.code) == (status, field, code), error
+    assert reply_to(Unavailable("no")).headers == {"retry-after": "1"}
+    half = problem_of(ValueError("half a pair: \ud800"))
+    assert (half["detail"], half["type"]) == ("half a pair: ?", "urn:rightarm:problem:invalid")
 
 
 def test_our_own_faults_say_where_they_are_but_not_to_clients(capsys: pytest.CaptureFixture[str]) -> None:
-    found = wire(ZeroDivisionError("secret"))
-    assert (found.status, b"secret" in found.body) == (500, False)
+    found = problem_of(ZeroDivisionError("secret"))
+    assert (found["status"], "secret" in str(found)) == (500, False)
     assert "ZeroDivisionError: secret" in capsys.readouterr().err
 
 
@@ -61,7 +75,7 @@ def test_depth_is_that_of_brackets_outside_of_texts() -> None:
 
 
 def test_arms_of_an_address_are_texts_or_numbers() -> None:
-    assert (arm_named("7", ["a", 7]), arm_named("7", ["7", 7]), arm_named("b", ["a"])) == (7, "7", "b")
+    assert (arms_by_text(["a", 7])["7"], arms_by_text(["7", 7])["7"], arms_by_text([7, "7"])["7"]) == (7, "7", "7")
 
 
 def test_policies_of_modules_that_were_named_at_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,7 +110,7 @@ def test_histograms_are_prometheus_own() -> None:
     for line in (
         'rightarm_commit_seconds_bucket{le="0.001"} 1.0',
         'rightarm_commit_seconds_bucket{le="+Inf"} 3.0',
-        'rightarm_commit_requests_bucket{le="4"} 3.0',
+        'rightarm_commit_requests_bucket{le="4.0"} 3.0',
         "rightarm_folded_events_total 6.0",
     ):
         assert line in text
@@ -104,21 +118,21 @@ def test_histograms_are_prometheus_own() -> None:
 
 def test_who_writes_to_the_log_never_waits_for_it() -> None:
     read, write = __import__("os").pipe()
-    with open(write, "w") as file:
-        journal = Journal(file)
+    with contextlib.suppress(BrokenPipeError), open(write, "w") as file:
+        log = Log(file)
         for i in range(20_000):  # far more than a pipe holds that nobody reads
-            journal.say("something", number=i)
-        journal.close()
+            log.say("something", number=i)
+        log.close()
         __import__("os").close(read)
 
 
 def test_lines_are_written_in_their_order() -> None:
-    log = io.StringIO()
-    journal = Journal(log)
+    file = io.StringIO()
+    log = Log(file)
     for i in range(100):
-        journal.say("something", number=i)
-    journal.close()
-    assert [json.loads(line)["number"] for line in log.getvalue().splitlines()] == list(range(100))
+        log.say("something", number=i)
+    log.close()
+    assert [json.loads(line)["number"] for line in file.getvalue().splitlines()] == list(range(100))
 
 
 def test_a_full_disk_does_not_end_the_log() -> None:
@@ -131,47 +145,54 @@ def test_a_full_disk_does_not_end_the_log() -> None:
                 raise OSError(28, "No space left on device")
             return super().write(text)
 
-    log = Full()
-    journal = Journal(log)
-    journal.say("lost")
-    assert log.refused.wait(60)
-    journal.say("kept")
-    journal.close()
-    assert json.loads(log.getvalue())["event"] == "kept"
+    file = Full()
+    log = Log(file)
+    log.say("lost")
+    assert file.refused.wait(60)
+    log.say("kept")
+    log.close()
+    assert json.loads(file.getvalue())["event"] == "kept"
 
 
-def test_results_and_errors_come_to_the_event_loop() -> None:
+def test_results_and_errors_come_to_the_event_loop(sqlite_url: str) -> None:
+    service = Service(Commits(open_store(sqlite_url)), log=Log(io.StringIO()))
+    dones = list[Any]()
+    service.commits.call = lambda work, done: dones.append(done)  # type: ignore[method-assign]
+
     async def play() -> list[Any]:
-        delivery = Delivery()
-        waiters = [delivery.awaited() for _ in range(3)]
-        waiters[2][0].cancel()
-        for (_, done), result in zip(waiters, (7, ValueError("no"), 8), strict=True):
+        waiters = [asyncio.ensure_future(service.commit("home", lambda live: None)) for _ in range(3)]
+        await asyncio.sleep(0)
+        waiters[2].cancel()
+        for done, result in zip(dones, (7, ValueError("no"), 8), strict=True):
             await asyncio.to_thread(done, result)
-        return list(await asyncio.gather(*(waiter for waiter, _ in waiters[:2]), return_exceptions=True))
+        return list(await asyncio.gather(*waiters[:2], return_exceptions=True))
 
     value, error = asyncio.run(play())
     assert (value, str(error)) == (7, "no")
+    service.close()
 
 
 class Slow:
     """A service of which nothing is used but its metrics and its log."""
 
     def __init__(self) -> None:
-        self.metrics, self.log = Metrics(), io.StringIO()
-        self.journal, self.access = Journal(self.log), self
+        self.metrics, self.log = Metrics(), Log(io.StringIO())
+        self.access = self
 
     def check_host(self, headers: Any) -> None:
         pass
 
     async def caller(self, headers: Any) -> Any:
-        from rightarm.service.access import LOCAL
-
         return LOCAL
 
 
-@pytest.mark.parametrize(("path", "status"), [("/bandits/home/ask", 408), ("/bandits", 503)])
-def test_a_request_has_an_end(monkeypatch: pytest.MonkeyPatch, path: str, status: int) -> None:
-    monkeypatch.setattr(gate, "PATIENCE", 0.01)
+async def never(request: Request, body: Any = None) -> None:
+    await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize(("body", "status"), [(dict[str, Any], 408), (None, 503)])
+def test_a_request_has_an_end(monkeypatch: pytest.MonkeyPatch, body: Any, status: int) -> None:
+    monkeypatch.setattr(app_module, "PATIENCE", 0.01)
     sent: list[Any] = []
 
     async def receive() -> Any:
@@ -180,17 +201,43 @@ def test_a_request_has_an_end(monkeypatch: pytest.MonkeyPatch, path: str, status
     async def send(message: Any) -> None:
         sent.append(message)
 
-    async def app(scope: Any, receive: Any, send: Any) -> None:
-        await asyncio.Event().wait()  # it needs no body
-
-    scope: Any = {"type": "http", "path": path, "method": "POST", "headers": []}
-    asyncio.run(gate.Gate(app, Slow())(scope, receive, send))  # type: ignore[arg-type]
+    slow = Operation(never, "POST", "/slow", "ask", body)
+    app = App(Slow(), operations=[slow])  # type: ignore[arg-type]
+    asyncio.run(app({"type": "http", "path": "/slow", "method": "POST", "headers": []}, receive, send))
     assert sent[0]["status"] == status
     assert json.loads(sent[1]["body"])["status"] == status
 
 
+def test_a_stream_ends_when_the_client_is_gone() -> None:
+    ended, sent = list[str](), list[Any]()
+
+    async def endless() -> AsyncIterator[bytes]:
+        try:
+            while True:
+                yield b"more"
+                await asyncio.sleep(0)
+        finally:
+            ended.append("closed")
+
+    async def stream(request: Request) -> Reply:
+        return Reply(endless(), media="text/plain")
+
+    async def receive() -> Any:
+        while len(sent) < 5:
+            await asyncio.sleep(0)
+        return {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    app = App(Slow(), operations=[Operation(stream, "GET", "/stream", None)])  # type: ignore[arg-type]
+    asyncio.run(app({"type": "http", "path": "/stream", "method": "GET", "headers": []}, receive, send))
+    assert ended == ["closed"]
+    assert sent[-1]["more_body"]  # it has not come to its end
+
+
 @pytest.mark.parametrize("parts", [[], [b'{"unit": "x"}']])
-@pytest.mark.parametrize("path", ["/bandits/home/ask", "/bandits/home/rank"])
+@pytest.mark.parametrize("path", ["/bandits/home/ask", "/bandits/home/cancel"])
 def test_what_a_client_did_not_send_to_its_end_is_not_done(sqlite_url: str, path: str, parts: list[bytes]) -> None:
     sent: list[Any] = []
     messages: list[Any] = [{"type": "http.request", "body": part, "more_body": True} for part in parts]
@@ -204,25 +251,24 @@ def test_what_a_client_did_not_send_to_its_end_is_not_done(sqlite_url: str, path
 
     with served(sqlite_url) as app:
         before = app.get("/bandits/home").json()["version"]
-        scope: Any = {"type": "http", "path": path, "raw_path": path.encode(), "method": "POST", "headers": []}
-        scope |= {"query_string": b"", "client": None, "server": None, "scheme": "http", "root_path": ""}
-        asyncio.run(app.client.app(scope, receive, send))
+        scope: Any = {"type": "http", "path": path, "method": "POST", "headers": [(b"host", b"localhost")]}
+        asyncio.run(app.app(scope, receive, send))
         assert app.get("/bandits/home").json()["version"] == before
     assert sent[0]["status"] == 400
 
 
 def test_the_rest_of_a_body_whose_request_is_answered_must_come_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(protocol, "HEAD_SECONDS", 0.05)
+    monkeypatch.setattr(server, "HEAD_SECONDS", 0.05)
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         await send({"type": "http.response.start", "status": 401, "headers": [(b"content-length", b"0")]})
         await send({"type": "http.response.body", "body": b""})
 
     async def play() -> bytes:
-        config = uvicorn.Config(app, http=protocol.Protocol, lifespan="off", log_config=None, timeout_keep_alive=75)
+        config = uvicorn.Config(app, http=server.Protocol, lifespan="off", log_config=None, timeout_keep_alive=75)
         config.load()
         loop, state = asyncio.get_running_loop(), ServerState()
-        made = await loop.create_server(lambda: protocol.Protocol(config, state, {}), "127.0.0.1", 0)
+        made = await loop.create_server(lambda: server.Protocol(config, state, {}), "127.0.0.1", 0)
         reader, writer = await asyncio.open_connection(*made.sockets[0].getsockname())
         writer.write(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1000\r\n\r\n{")
         found = await asyncio.wait_for(reader.read(), 20)  # to the end: the connection is closed

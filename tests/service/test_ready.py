@@ -19,9 +19,9 @@ from postgres import Postgres
 from rightarm.messages import Ask, Definition
 from rightarm.policies import UCB
 from rightarm.service.background import Ratios, Windows, load, see_tokens
-from rightarm.service.journal import Journal
 from rightarm.service.problems import Refusal
 from rightarm.service.service import Service
+from rightarm.service.telemetry import Log
 from rightarm.store import Commits, Unavailable, open_store, verbs
 
 
@@ -45,7 +45,7 @@ def test_connections_that_were_cut_while_nobody_asked_are_not_noticed(
     """Whoever comes first when the database is back, a request or work in the background, gets its answer."""
     store = open_store(postgres_url)
     store.do(store.create("home", Definition(arms=["a", "b"], window_of_reward=60, default=0.0), UCB(C=0.5), "me"))
-    service = Service(Commits(store), journal=Journal(io.StringIO()))
+    service = Service(Commits(store), log=Log(io.StringIO()))
 
     async def play() -> None:
         await load(service, lambda: None)
@@ -62,7 +62,7 @@ def test_connections_that_were_cut_while_nobody_asked_are_not_noticed(
 
 
 def test_a_service_that_loads_or_ends_is_not_ready(sqlite_url: str) -> None:
-    service = Service(Commits(open_store(sqlite_url)), journal=Journal(io.StringIO()))
+    service = Service(Commits(open_store(sqlite_url)), log=Log(io.StringIO()))
 
     async def play() -> None:
         with pytest.raises(Refusal, match="bandits are being loaded"):
@@ -155,6 +155,6 @@ def test_ready_says_what_an_ask_would_get(postgres: Postgres, postgres_url: str,
     restart(1, 3, postgres, postgres_url, tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_ready_says_what_an_ask_would_get_at_20_restarts(postgres: Postgres, postgres_url: str, tmp_path: Path) -> None:
     restart(10, 20, postgres, postgres_url, tmp_path)

@@ -114,7 +114,7 @@ def test_estimates_are_right_on_average(policy: ra.Policy, expected: F64) -> Non
 # Very long runs.
 
 WEIGHTS = {"exp3": ra.EXP3(gamma=0.1), "softmix": ra.SoftMix(d=0.5), "exp3++": ra.EXP3PlusPlus()}
-LONG = pytest.mark.parametrize("rounds", [200_000, pytest.param(10_000_000, marks=pytest.mark.slow)])
+LONG = pytest.mark.parametrize("rounds", [200_000, pytest.param(10_000_000, marks=pytest.mark.full)])
 
 
 def exploration(policy: ra.Policy, rounds: int) -> float:

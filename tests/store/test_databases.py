@@ -21,6 +21,7 @@ def test_every_test_has_an_empty_database(store_url: str) -> None:
     engine.dispose()
 
 
+@pytest.mark.full
 def test_a_postgresql_that_is_killed_or_stopped_comes_back_with_what_was_committed() -> None:
     server = Postgres()
     try:

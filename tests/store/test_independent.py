@@ -72,6 +72,7 @@ def test_the_integral_is_that_of_mpmath(spread: float) -> None:
     assert independent.largest(location, scale) == pytest.approx(expected, rel=1e-9, abs=0)
 
 
+@pytest.mark.full
 def test_beside_sure_scores_the_integral_is_a_limit() -> None:
     """Scores that are nearly sure have nearly the same probabilities."""
     location, sure, nearly = [0.3, 0.1, 0.2, 0.0], [0.0, 0.3, 0.1, 0.0], [1e-6, 0.3, 0.1, 1e-6]

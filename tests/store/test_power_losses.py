@@ -63,7 +63,8 @@ def events_after(files: dict[str, bytes], folder: Path) -> list[str]:
     power.put(files, folder)
     with closing(sqlite3.connect(folder / "store.db")) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-        return [line for (line,) in connection.execute("SELECT line FROM events ORDER BY n")]
+        rows = connection.execute("SELECT n, line FROM events ORDER BY n")
+        return [f'{{"n":{n},{line[1:]}' for n, line in rows]
 
 
 class Seen:
@@ -118,7 +119,7 @@ def test_nothing_that_was_acknowledged_is_lost_wherever_the_power_fails(tmp_path
     check(tmp_path, 400, 40)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_nothing_is_lost_at_2000_places(tmp_path: Path) -> None:
     check(tmp_path, 1500, 2000)
 

@@ -11,6 +11,7 @@ import pytest
 
 import rightarm as ra
 from bandits import Clock
+from rightarm.live import summary
 from rightarm.messages import Ask, Definition, Tell
 from rightarm.store import NotFound, open_store, verbs
 from rightarm.store.exports import ENDINGS, export, log_lines
@@ -25,7 +26,7 @@ def test_the_log_makes_the_bandit_again(store_url: str, tmp_path: Path) -> None:
             if i % 5:
                 told = Tell(decision=choice.decision, reward=float(i % 2))
                 store.do("home", partial(verbs.tell, rewards=[told]))
-        table = store.do("home", lambda live: live.bandit.table())
+        table = store.do("home", lambda live: summary.table(live.state, []))
         for ending in ENDINGS.values():
             assert export(store, "home", tmp_path / f"home{ending}").stat().st_size > 0
         assert (tmp_path / "home.jsonl").read_bytes() == b"".join(log_lines(store, "home"))

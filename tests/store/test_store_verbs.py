@@ -54,9 +54,9 @@ def test_a_reward_that_waits_is_replaced_once(sqlite_url: str) -> None:
     told = partial(tell, store, decision=choice.decision, reward=1.0)
     assert [told().outcome, told().outcome] == ["noted", "noted"]
     assert [told(correct=True).outcome, told(correct=True).outcome] == ["noted", "duplicate"]
-    assert len(list(store.events("home"))) == 6
+    assert len(list(store.events("home"))) == 5
     assert told(reward=0.0).outcome == "duplicate"  # which adds nothing
-    assert len(list(store.events("home"))) == 6
+    assert len(list(store.events("home"))) == 5
     store.close()
 
 

@@ -49,25 +49,26 @@ def verified(url: str) -> Verified:
 def test_what_was_not_touched_is_right(url: str) -> None:
     found = verified(url)
     assert not found.findings
-    assert (found.bandits, found.events, found.decisions) == (1, 82, 40)
+    assert (found.bandits, found.events, found.decisions) == (1, 81, 40)
 
 
 CHANGES = {
-    "a propensity": "UPDATE events SET line = replace(line, '\"propensity\":0.5', '\"propensity\":0.6') WHERE n = 3",
+    "a propensity": "UPDATE events SET line = replace(line, '\"propensity\":0.5', '\"propensity\":0.6') WHERE n = 2",
     "a time": "UPDATE events SET line = replace(line, '\"time\":1', '\"time\":2') WHERE n = 10",
     "an event is gone": "DELETE FROM events WHERE n = 20",
-    "the last event is gone": "DELETE FROM events WHERE n = 82",
+    "the last event is gone": "DELETE FROM events WHERE n = 81",
     "the name": "UPDATE bandits SET name = 'hone'",
     "the definition": "UPDATE bandits SET definition = replace(definition, '0.5', '0.6')",
     "the status": "UPDATE bandits SET status = 'paused'",
-    "a unit": "UPDATE decisions SET unit = 'visitor 3' WHERE n = 3",
-    "an answer": "UPDATE decisions SET answer = 5 WHERE n = 3",
-    "a decision is gone": "DELETE FROM decisions WHERE n = 3",
+    "a unit": "UPDATE decisions SET unit = 'visitor 3' WHERE n = 2",
+    "an answer": "UPDATE decisions SET answer = 5 WHERE n = 2",
+    "a decision is gone": "DELETE FROM decisions WHERE n = 2",
     "a count": "UPDATE counts SET decisions = decisions + 1 WHERE arm = 0",
     "a sum": "UPDATE counts SET total = total + 0.5 WHERE arm = 0",
     "a key": "UPDATE keys SET answer = replace(answer, 'red', 'blue')",
     "a snapshot": "UPDATE snapshots SET state = replace(state, '0', '1')",
     "a snapshot's number": "UPDATE snapshots SET n = n - 1",
+    "the key of the draws": "UPDATE bandits SET key = '0123456789abcdef0123456789abcdef'",
     "rows of nobody": "UPDATE keys SET bandit = 7",
 }
 
@@ -85,10 +86,10 @@ def test_a_store_does_not_go_on_from_damaged_events(url: str) -> None:
     database = connect(url)
     with database.writing.begin() as connection:
         connection.exec_driver_sql("DELETE FROM snapshots")
-        connection.exec_driver_sql("UPDATE events SET line = replace(line, 'red', 'rex') WHERE n = 2")
+        connection.exec_driver_sql("UPDATE events SET line = replace(line, 'red', 'rex') WHERE n = 1")
     database.close()
     store = open_store(url)
-    with pytest.raises(Damaged, match="home: event 2 is not as it was written"):
+    with pytest.raises(Damaged, match="home: event 1 is not as it was written"):
         store.do("home", verbs.describe)
     store.close()
 
@@ -101,7 +102,7 @@ def contents(path: Path) -> list[object] | None:
         found = [connection.execute(f"SELECT * FROM {table}").fetchall() for table in sorted(tables)]
         ok = connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         return [found] if ok else None
-    except sqlite3.DatabaseError:
+    except (sqlite3.DatabaseError, UnicodeDecodeError):
         return None
     finally:
         connection.close()
@@ -166,7 +167,7 @@ def test_the_command_says_so(sqlite_url: str) -> None:
     store.close()
     command = [sys.executable, "-c", "from rightarm.cli import main; main()", "verify", sqlite_url]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (0, "1 bandits, 82 events, 40 decisions: all as it should be\n"), done
+    assert (done.returncode, done.stdout) == (0, "1 bandits, 81 events, 40 decisions: all as it should be\n"), done
     sqlite3.connect(sqlite_url.removeprefix("sqlite:///"), isolation_level=None).execute(CHANGES["a time"])
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1
@@ -177,7 +178,7 @@ def test_reads_change_nothing(store_url: str) -> None:
     store = open_store(store_url)
     fill(store, rounds=1)
     version = store.do(Work("home", lambda live: live.version, reads=True))
-    assert store.do(Work("home", lambda live: live.bandit.probabilities(), reads=True)).keys() == {"red", "blue"}
+    assert store.do(Work("home", lambda live: live.state.law().chance.sum(), reads=True)) == pytest.approx(1)
     assert store.do("home", lambda live: live.version) == version
     store.close()
 

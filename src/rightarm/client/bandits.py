@@ -9,31 +9,30 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from rightarm.client.methods import Awaits, Waits, reading, verb
-from rightarm.client.requests import by_name, get, number_of, send, several, text_of
+from rightarm.client.methods import Awaits, Reading, Verb, Waits
+from rightarm.client.requests import by_name, call, get, number_of, seconds, send, several, text_of
 from rightarm.client.steps import Steps, read
 from rightarm.contexts.features import rows_of
 from rightarm.estimators import Estimator
+from rightarm.evaluation import SampleRatio
 from rightarm.extras import polars_for
+from rightarm.inference import Best, Difference
 from rightarm.live.arms import check_reward
 from rightarm.live.bandit import TAKEN
-from rightarm.live.ledger import Decision, Unit
+from rightarm.logs.events import EXACT, Decision, Unit
 from rightarm.messages import (
     Arm,
     Ask,
     Bandit,
-    Best,
     Cancel,
     Cancelled,
     Change,
     Choice,
     Choices,
-    Difference,
     History,
     Hour,
     Probabilities,
     Question,
-    SampleRatio,
     Summary,
     Tell,
     Tells,
@@ -63,7 +62,7 @@ class BanditVerbs:
 
     # Decisions and rewards.
 
-    @verb
+    @Verb
     def ask(
         self,
         size: int | None = None,
@@ -99,7 +98,7 @@ class BanditVerbs:
         return [_decision(choice) for choice in read(content, Choices).decisions]
 
     def _by_arm(self, table: Any, members: list[Arm] | None) -> Steps[dict[Arm, Any]]:
-        """A table with a row for each arm that can be chosen, by arm."""
+        """Return a table with a row for each arm that can be chosen, by arm."""
         rows = rows_of(table)
         found = yield from self._describe()
         arms = [arm for arm in found.arms if members is None or arm in members]
@@ -107,7 +106,7 @@ class BanditVerbs:
             raise ValueError(f"arm_features must have a row for each of {len(arms)} arms, got {len(rows)} rows")
         return dict(zip(arms, rows, strict=True))
 
-    @verb
+    @Verb
     def tell(
         self,
         decision: Any = None,
@@ -118,7 +117,7 @@ class BanditVerbs:
         arm_features: Any = None,
         key: str | None = None,
     ) -> Steps[Any]:
-        """The reward of a decision or of an arm, or a batch of pairs of decisions and rewards; see `Bandit.tell`.
+        """Tell the reward of a decision or of an arm, or a batch of pairs of decisions and rewards; see `Bandit.tell`.
 
         True if it was taken, False if it came too late to be learned or was told before, which is also the case if an
         answer was lost on its way and the request had to be sent again; a list of these for a batch, of which all is
@@ -155,13 +154,13 @@ class BanditVerbs:
         told = read((yield send("POST", self._path("tell"), Tells(rewards=rewards))), ToldAll)
         return [_taken(one) for one in told.rewards]
 
-    @verb
+    @Verb
     def correct(self, decision: Decision[Any] | int | str, reward: float) -> Steps[bool]:
         """Replace the reward of a decision; True if something changed."""
         message = Tell(decision=number_of(decision), reward=check_reward(reward), correct=True, key=_new_key())
         return _taken(read((yield send("POST", self._path("tell"), message)), Told))
 
-    @verb
+    @Verb
     def cancel(self, decision: Decision[Any] | int | str) -> Steps[bool]:
         """Forget a decision that will have no reward; False if it does not wait for one any more.
 
@@ -177,36 +176,36 @@ class BanditVerbs:
         found: Bandit = read((yield get(self._path())), Bandit)
         return found
 
-    @verb
+    @Verb
     def describe(self) -> Steps[Bandit]:
-        """The bandit as it is now: arms, policy, settings, status, counts."""
+        """Return the bandit as it is now: arms, policy, settings, status, counts."""
         return (yield from self._describe())
 
-    @reading
+    @Reading
     def arms(self) -> Steps[list[Arm]]:
-        """The arms that can be chosen."""
+        """Return the arms that can be chosen."""
         return (yield from self._describe()).arms
 
-    @reading
+    @Reading
     def policy(self) -> Steps[str]:
-        """The policy that decides, as text."""
+        """Return the policy that decides, as text."""
         return (yield from self._describe()).policy
 
-    @reading
+    @Reading
     def version(self) -> Steps[int]:
-        """The number of the last event."""
+        """Return the number of the last event."""
         return (yield from self._describe()).version
 
-    @reading
+    @Reading
     def status(self) -> Steps[str]:
-        """Whether it is running, paused or archived."""
+        """Say whether it is running, paused or archived."""
         return (yield from self._describe()).status
 
-    @verb
+    @Verb
     def probabilities(
         self, context: Any = None, *, arm_features: Any = None, among: Iterable[Arm] | None = None
     ) -> Steps[dict[Arm, float]]:
-        """The probability of every arm in the next decision, in a context if the policy decides by it."""
+        """Return the probability of every arm in the next decision, in a context if the policy decides by it."""
         members = None if among is None else several("among", among)
         if arm_features is not None and not isinstance(arm_features, Mapping):
             arm_features = yield from self._by_arm(arm_features, members)
@@ -214,11 +213,11 @@ class BanditVerbs:
         found = read((yield send("POST", self._path("probabilities"), message)), Probabilities)
         return {one.arm: one.probability for one in found.probabilities}
 
-    @verb
+    @Verb
     def difference(
         self, arm: Arm, other: Arm, *, where: Mapping[str, Any] | None = None, confidence: float = 0.95
     ) -> Steps[Difference]:
-        """By how much the mean of ``arm`` is above that of ``other``: an interval that holds at any time.
+        """Say by how much the mean of ``arm`` is above that of ``other``: an interval that holds at any time.
 
         ``where`` asks for a segment, where the policy decides by contexts: ``{"device": "phone", "hour": (9, 17)}``.
         """
@@ -228,9 +227,9 @@ class BanditVerbs:
         found: Difference = read(content, Difference)
         return found
 
-    @verb
+    @Verb
     def best(self, *, confidence: float = 0.95, tolerance: float = 0.0) -> Steps[Best]:
-        """Which arms can still be the best, which one to choose, and what choosing it for good can cost."""
+        """Say which arms can still be the best, which one to choose, and what choosing it for good can cost."""
         found: Best = read((yield get(self._path("best"), confidence=confidence, tolerance=tolerance)), Best)
         return found
 
@@ -238,17 +237,17 @@ class BanditVerbs:
         found: Summary = read((yield get(self._path("summary"))), Summary)
         return found
 
-    @verb
+    @Verb
     def table(self) -> Steps[list[dict[str, Any]]]:
-        """For every arm: pulls, estimate, mean with a 95% interval, share, probability now, pending."""
+        """Return for every arm: pulls, estimate, mean with a 95% interval, share, probability now, pending."""
         return [msgspec.structs.asdict(row) for row in (yield from self._summary()).arms]
 
-    @reading
+    @Reading
     def warning(self) -> Steps[str]:
-        """A sentence that says so, and what to do, if all rewards so far are equal; else nothing."""
+        """Return a sentence that says so, and what to do, if all rewards so far are equal; else nothing."""
         return (yield from self._summary()).warning
 
-    @verb
+    @Verb
     def summary(self) -> Steps[polars.DataFrame]:
         """`table` as a Polars frame; if there is a `warning`, it is one of Python's too."""
         found = yield from self._summary()
@@ -258,23 +257,31 @@ class BanditVerbs:
         frame: polars.DataFrame = polars_for("summary()").DataFrame(rows, infer_schema_length=None)
         return frame
 
-    @verb
+    @Verb
     def history(self, hours: int | None = None) -> Steps[list[Hour]]:
-        """How decisions and rewards were shared among arms, hour by hour; of the last so many hours, or of all."""
+        """Say how decisions and rewards were shared among arms, hour by hour; of the last so many hours, or of all."""
         found: list[Hour] = read((yield get(self._path("history"), hours=hours)), History).hours
         return found
 
-    @verb
+    @Verb
     def sample_ratio(self, *, confidence: float = 0.99) -> Steps[SampleRatio]:
-        """Whether arms came as often as their propensities say."""
+        """Check whether arms came as often as their propensities say."""
         found: SampleRatio = read((yield get(self._path("sample-ratio"), confidence=confidence)), SampleRatio)
         return found
 
-    @verb
+    @Verb
     def events(self, after: int = 0, limit: int = 10_000) -> Steps[list[dict[str, Any]]]:
-        """The events after that of the number ``after``, at most ``limit``: what the bandit's state is made of."""
+        """Return the events after the number ``after``, at most ``limit``: what the bandit's state is made of."""
         content = yield get(self._path("events"), after=after, limit=limit)
         return [read(line, dict[str, Any]) for line in content.splitlines()]
+
+    @Verb
+    def call(self, operation: str, /, **fields: Any) -> Steps[Any]:
+        """Do any operation of the service with this bandit, by its name in ``/openapi.json``: ``call("best")``.
+
+        The answer is what JSON makes of it. So a new operation of a service needs no new client.
+        """
+        return (yield from call(self._carrier.operations, operation, {"name": self.name, **fields}))
 
     # Changes.
 
@@ -282,7 +289,7 @@ class BanditVerbs:
         found: Bandit = read((yield send("PATCH", self._path(), message)), Bandit)
         return found
 
-    @verb
+    @Verb
     def add_arm(self, arm: Arm, *, prior: Any = None) -> Steps[None]:
         """Add an arm. This and the other changes of arms read the list of arms and then write it: one at a time."""
         found = yield from self._describe()
@@ -290,21 +297,21 @@ class BanditVerbs:
             raise ValueError(f"arms must differ, got {arm!r} again")
         yield from self._change(Change(arms=[*found.arms, arm], prior=_prior(arm, prior)))
 
-    @verb
+    @Verb
     def retire_arm(self, arm: Arm) -> Steps[None]:
         """Choose an arm no more; what is pending for it is still learned."""
         found = yield from self._describe()
         _check_known(arm, found)
         yield from self._change(Change(arms=[other for other in found.arms if other != arm]))
 
-    @verb
+    @Verb
     def restore_arm(self, arm: Arm) -> Steps[None]:
         """Choose a retired arm again, with what is known of it still."""
         found = yield from self._describe()
         _check_known(arm, found)
         yield from self._change(Change(arms=[*(other for other in found.arms if other != arm), arm]))
 
-    @verb
+    @Verb
     def replace_arm(self, arm: Arm, by: Arm, *, prior: Any = None) -> Steps[None]:
         """Retire an arm and add the one that comes in its place, at once."""
         found = yield from self._describe()
@@ -315,23 +322,33 @@ class BanditVerbs:
         arms = [by if other == arm else other for other in found.arms]
         yield from self._change(Change(arms=arms, prior=_prior(by, prior)))
 
-    @verb
-    def change_policy(self, policy: Policy | str, estimator: Estimator | str | None = None) -> Steps[Bandit]:
-        """Go on with another policy, and with what was learned so far."""
-        own = None if estimator is None else text_of(estimator)
-        return (yield from self._change(Change(policy=text_of(policy), estimator=own)))
+    @Verb
+    def change(
+        self, /, *, policy: Policy | str | None = None, estimator: Estimator | str | None = None, **changes: Any
+    ) -> Steps[Bandit]:
+        """Change arms, policy, status or settings from now on, as `rightarm.Bandit.change` does.
 
-    @verb
+        ``changes`` are the other fields of `rightarm.messages.Change`, such as ``floor=0.05``; None takes a setting away,
+        and what is left out stays.
+        """
+        unknown = changes.keys() - set(Change.__struct_fields__)
+        if unknown:
+            raise TypeError(f"change takes {', '.join(Change.__struct_fields__)}, got {', '.join(sorted(unknown))}")
+        given = None if policy is None else text_of(policy)
+        own = None if estimator is None else text_of(estimator)
+        return (yield from self._change(Change(policy=given, estimator=own, **changes)))
+
+    @Verb
     def pause(self) -> Steps[Bandit]:
         """Decide nothing until `resume`; rewards are still learned."""
         return (yield from self._change(Change(status="paused")))
 
-    @verb
+    @Verb
     def resume(self) -> Steps[Bandit]:
         """Decide again."""
         return (yield from self._change(Change(status="running")))
 
-    @verb
+    @Verb
     def archive(self) -> Steps[Bandit]:
         """Decide and learn nothing any more."""
         return (yield from self._change(Change(status="archived")))
@@ -346,8 +363,16 @@ class AsyncBandit(BanditVerbs, Awaits):
 
 
 def _decision(choice: Choice) -> Decision[Any]:
-    counted = choice.round, choice.version
-    return Decision(choice.decision, choice.arm, choice.propensity, *counted, choice.group, choice.error)
+    return Decision(
+        id=choice.decision,
+        arm=choice.arm,
+        propensity=choice.propensity,
+        round=choice.round,
+        version=choice.version,
+        group=choice.group,
+        error=choice.error or EXACT,
+        time=choice.time,
+    )
 
 
 def _taken(told: Told) -> bool:

@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rightarm.client.steps import Lost, Reply, Request, Steps, T, patiently
+from rightarm.client.steps import Known, Lost, Reply, Request, Steps, T, patiently
 from rightarm.extras import needed_for
 from rightarm.formula import check_count, check_number
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Options(NamedTuple):
-    """How a service is reached."""
+    """The address of a service, and the patience with it."""
 
     url: str
     token: str | None
@@ -27,7 +27,7 @@ class Options(NamedTuple):
     transport: Any
 
     def checked(self) -> Options:
-        """The same, or an error that names what is wrong."""
+        """Return the same, or raise an error that names what is wrong."""
         if not isinstance(self.url, str) or not self.url.startswith(("http://", "https://")):
             raise ValueError(f"url must begin with http:// or https://, got {self.url!r}")
         token = self.token.strip() if isinstance(self.token, str) else self.token  # a file ends with a new line
@@ -38,7 +38,7 @@ class Options(NamedTuple):
         return self._replace(token=token, retries=check_count("retries", self.retries, least=0))
 
     def client(self, kind: Callable[..., Any]) -> Any:
-        """A client of httpx. It follows no redirects, which could carry the token elsewhere."""
+        """Return a client of httpx. It follows no redirects, which could carry the token elsewhere."""
         headers = {"Accept": "application/json", "User-Agent": "rightarm"}
         if self.token is not None:
             headers["Authorization"] = f"Bearer {self.token}"
@@ -56,11 +56,12 @@ class Blocking:
 
     def __init__(self, options: Options) -> None:
         self.httpx, self.options, self.chance = _httpx(), options.checked(), random.Random()
+        self.operations: dict[str, Known] = {}  # by name, once the service was asked for them
         self.client: httpx.Client = self.options.client(self.httpx.Client)
         weakref.finalize(self, self.client.close)  # of a service that was dropped
 
     def run(self, steps: Steps[T]) -> T:
-        """What a verb gives, after all its requests."""
+        """Make all requests of a verb, and return what it gives."""
         talk, answer = patiently(steps, self.options.retries, self.chance), None
         while True:
             try:
@@ -85,10 +86,11 @@ class Awaited:
 
     def __init__(self, options: Options) -> None:
         self.httpx, self.options, self.chance = _httpx(), options.checked(), random.Random()
+        self.operations: dict[str, Known] = {}  # by name, once the service was asked for them
         self.client: httpx.AsyncClient = self.options.client(self.httpx.AsyncClient)
 
     async def run(self, steps: Steps[T]) -> T:
-        """What a verb gives, after all its requests."""
+        """Make all requests of a verb, and return what it gives."""
         talk, answer = patiently(steps, self.options.retries, self.chance), None
         while True:
             try:
@@ -121,7 +123,7 @@ def _reply(response: httpx.Response) -> Reply:
 
 
 def _lost(httpx: Any) -> tuple[type[Exception], ...]:
-    """The errors after which a request may be sent again; others are wrong addresses and the like."""
+    """Return the errors after which a request may be sent again; others are wrong addresses and the like."""
     return httpx.TimeoutException, httpx.NetworkError, httpx.RemoteProtocolError
 
 

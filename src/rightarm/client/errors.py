@@ -10,9 +10,14 @@ from rightarm.messages import Problem
 class ServiceError(Exception):
     """The service refused a request, or did not answer."""
 
-    def __init__(self, detail: str, status: int | None = None, field: str | None = None) -> None:
+    def __init__(
+        self, detail: str, status: int | None = None, field: str | None = None, code: str | None = None
+    ) -> None:
         super().__init__(detail if status is None else f"{detail} (status {status})")
-        self.detail, self.status, self.field = detail, status, field
+        self.detail = detail
+        self.status = status
+        self.field = field
+        self.code = code
 
 
 class RefusedByService(ServiceError, ValueError):
@@ -32,13 +37,12 @@ class Unreachable(ServiceError, ConnectionError):
 
 
 def error_for(status: int, content: bytes) -> ServiceError:
-    """The exception for an answer that is no success; its text is the ``detail`` of the problem (RFC 9457)."""
+    """Return the exception for an answer that is no success; its text is the ``detail`` of the problem (RFC 9457)."""
     try:
         problem = msgspec.json.decode(content, type=Problem)
-        detail, field = problem.detail, problem.field
     except msgspec.DecodeError:  # something between here and the service answered
-        detail, field = content[:200].decode(errors="replace").strip() or "an answer without a text", None
-    return _kind(status)(detail, status, field)
+        return _kind(status)(content[:200].decode(errors="replace").strip() or "an answer without a text", status)
+    return _kind(status)(problem.detail, status, problem.field, problem.code)
 
 
 def _kind(status: int) -> type[ServiceError]:

@@ -31,7 +31,7 @@ class Awaits:
         return self._carrier.run(steps)
 
 
-class verb(Generic[P, R]):
+class Verb(Generic[P, R]):
     """A method that talks to the service."""
 
     def __init__(self, steps: Callable[Concatenate[Any, P], Steps[R]]) -> None:
@@ -41,7 +41,7 @@ class verb(Generic[P, R]):
         self._signature = whole.replace(parameters=list(whole.parameters.values())[1:])
 
     @overload
-    def __get__(self, instance: None, owner: type) -> verb[P, R]: ...
+    def __get__(self, instance: None, owner: type) -> Verb[P, R]: ...
     @overload
     def __get__(self, instance: Waits, owner: type) -> Callable[P, R]: ...
     @overload
@@ -58,7 +58,7 @@ class verb(Generic[P, R]):
         return method
 
 
-class reading(Generic[R]):
+class Reading(Generic[R]):
     """A property that is read off the service."""
 
     def __init__(self, steps: Callable[[Any], Steps[R]]) -> None:
@@ -66,7 +66,7 @@ class reading(Generic[R]):
         self.__doc__ = steps.__doc__
 
     @overload
-    def __get__(self, instance: None, owner: type) -> reading[R]: ...
+    def __get__(self, instance: None, owner: type) -> Reading[R]: ...
     @overload
     def __get__(self, instance: Waits, owner: type) -> R: ...
     @overload

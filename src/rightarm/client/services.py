@@ -8,8 +8,8 @@ from typing import Any, Generic, TypeVar
 
 from rightarm.client.bandits import AsyncBandit, BanditVerbs, RemoteBandit
 from rightarm.client.carriers import Awaited, Blocking, Options
-from rightarm.client.methods import Awaits, Waits, reading, verb
-from rightarm.client.requests import by_name, get, seconds, send, several, text_of
+from rightarm.client.methods import Awaits, Reading, Verb, Waits
+from rightarm.client.requests import by_name, call, get, seconds, send, several, text_of
 from rightarm.client.steps import Steps, read
 from rightarm.messages import NAME, Arm, Definition, Names
 from rightarm.messages import Bandit as Described
@@ -32,13 +32,18 @@ class ServiceVerbs(Generic[B]):
             raise ValueError(f"name must be up to 100 letters, digits, '.', '_' and '-', got {name!r:.200}")
         return self._kind(self._carrier, name)
 
-    @reading
+    @Reading
     def names(self) -> Steps[list[str]]:
-        """The names of the bandits."""
+        """Return the names of the bandits."""
         found: list[str] = read((yield get("/bandits")), Names).bandits
         return found
 
-    @verb
+    @Verb
+    def call(self, operation: str, /, **fields: Any) -> Steps[Any]:
+        """Do any operation of the service by its name in ``/openapi.json``; the answer is what JSON makes of it."""
+        return (yield from call(self._carrier.operations, operation, fields))
+
+    @Verb
     def create(
         self, /, name: str, arms: Iterable[Arm], policy: Policy | str | None = None, **settings: Any
     ) -> Steps[B]:
@@ -104,7 +109,7 @@ class AsyncService(ServiceVerbs[AsyncBandit], Awaits):
 def connect(
     url: str, token: str | None = None, *, timeout: float = 5.0, retries: int = 12, transport: Any = None
 ) -> Service:
-    """A decision service: ``connect(url)["home"]`` has the verbs of `Bandit`, ``create`` makes another bandit there.
+    """Connect to a decision service: ``connect(url)["home"]`` has the verbs of `Bandit`, ``create`` makes another.
 
     - ``token``: as ``rightarm tokens add`` gives it; a service on this machine may need none.
     - ``timeout``: seconds that every step of a request may take: connecting, sending, each part of the answer.

@@ -11,11 +11,13 @@ import email.utils
 import random
 import time
 from collections.abc import Generator
+from dataclasses import is_dataclass
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
 from rightarm.client.errors import Unreachable, error_for
+from rightarm.messages import result
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0  # seconds between tries, where the service does not say
 LONGEST_WAIT = 60.0  # seconds; a service that wants more is as good as not there
@@ -32,6 +34,15 @@ class Request(NamedTuple):
     path: str
     body: bytes | None = None
     query: tuple[tuple[str, str], ...] = ()
+
+
+class Known(NamedTuple):
+    """An operation of the service, as its OpenAPI document describes it."""
+
+    verb: str
+    path: str
+    query: frozenset[str]
+    """The fields that go into the address; others are the body, or parts of the path."""
 
 
 class Reply(NamedTuple):
@@ -53,7 +64,7 @@ Patient = Generator[Request | float, Reply | Lost | None, R]
 
 
 def patiently(steps: Steps[T], retries: int, chance: random.Random) -> Patient[T]:
-    """A verb, with every request tried again if no answer comes or the service is busy; yields requests and pauses."""
+    """Try every request of a verb again if no answer comes or the service is busy; yields requests and pauses."""
     content: Any = None  # the first thing that a generator is sent
     while True:
         try:
@@ -65,7 +76,7 @@ def patiently(steps: Steps[T], retries: int, chance: random.Random) -> Patient[T
 
 
 def _answer(request: Request, retries: int, chance: random.Random) -> Patient[bytes]:
-    """The body of the answer to one request.
+    """Return the body of the answer to one request.
 
     Pauses are random, up to twice as long each time, so that clients that failed together do not come back together;
     they come after what the service asks for.
@@ -87,7 +98,7 @@ def _answer(request: Request, retries: int, chance: random.Random) -> Patient[by
 
 
 def _seconds(retry_after: str | None) -> float:
-    """What the header Retry-After says: seconds, or a date; 0 where it says nothing that can be read."""
+    """Read the header Retry-After, seconds or a date; 0 where it says nothing that can be read."""
     if retry_after is None:
         return 0.0
     if retry_after.strip().isdecimal():
@@ -99,8 +110,8 @@ def _seconds(retry_after: str | None) -> float:
 
 
 def read(content: bytes, kind: Any) -> Any:
-    """An answer as a message of that kind."""
+    """Return an answer as a message of that kind, or as a result of the library such as a `Difference`."""
     try:
-        return msgspec.json.decode(content, type=kind)
+        return result(content, kind) if is_dataclass(kind) else msgspec.json.decode(content, type=kind)
     except msgspec.DecodeError as error:
         raise Unreachable(f"the answer is none of a decision service: {error}, got {content[:80]!r}") from None

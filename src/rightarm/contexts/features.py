@@ -12,6 +12,7 @@ from typing import Any, NoReturn, Union
 import numpy as np
 from numpy.typing import NDArray
 
+from rightarm.errors import WrongType, WrongValue, placed
 from rightarm.formula import check_count
 from rightarm.types import F64, I64
 
@@ -22,6 +23,7 @@ NONE: Mapping[str, Any] = MappingProxyType({})
 MENTIONED = 20  # features that an error lists
 OR_MISSING = ", or None where it is missing"
 RESERVED = ("other", "missing")  # columns that every category may have besides its levels
+NOTHING, ALWAYS = -1, -2  # in place of the column that a value comes from: it is 0, or it is 1
 
 Level = str | int | bool
 NUMBERS, LEVELS = (float, int, bool), (str, int, bool)  # kinds of values that need no second look
@@ -34,13 +36,15 @@ def check_value(name: str, value: Any, may_be: str = "") -> float:
     if type(value) in NUMBERS and -LARGEST <= value <= LARGEST:  # as nearly always
         return float(value)
     if not isinstance(value, kinds.Real | np.bool_):
-        raise TypeError(f"{name} must be a number{may_be}, got {value!r:.80}")
+        raise WrongType(name, f"must be a number{may_be}, got {value!r:.80}")
     try:
         number = float(value)
     except OverflowError:  # a whole number of more than 308 digits
         number = math.inf
     if not abs(number) <= LARGEST:  # NaN is not
-        raise ValueError(f"{name} must be a number of at most {LARGEST:.0e} in size{may_be}, got {number}")
+        raise WrongValue(
+            name, f"must be a number of at most {LARGEST:.0e} in size{may_be}, got {number}", code="out_of_range"
+        )
     return number
 
 
@@ -53,11 +57,13 @@ def check_level(name: str, value: Any, may_be: str = "") -> Level:
         return int(plain)
     if isinstance(plain, str):
         return str.__str__(plain)  # also of a member of an enumeration
-    raise TypeError(f"{name} must be a text, a whole number or a bool{may_be}, got {value!r:.80}")
+    raise WrongType(name, f"must be a text, a whole number or a bool{may_be}, got {value!r:.80}")
 
 
 class Number:
     """A measured number: its column, and where it may be missing a second one that says so."""
+
+    form = "a number"
 
     def __init__(self, name: str, required: bool, first: int) -> None:
         self.name, self.required, self.first = name, required, first
@@ -81,11 +87,11 @@ class Number:
         if not isinstance(wanted, tuple | list):
             return np.asarray(~missing & (rows[:, self.first] == check_value(f"where[{self.name!r}]", wanted)))
         if len(wanted) != 2:
-            raise ValueError(f"where[{self.name!r}] must be a number or a pair of two, got {wanted!r:.80}")
+            raise WrongValue(f"where[{self.name!r}]", f"must be a number or a pair of two, got {wanted!r:.80}")
         ends = [None if end is None else check_value(f"where[{self.name!r}]", end) for end in wanted]
         low, high = -math.inf if ends[0] is None else ends[0], math.inf if ends[1] is None else ends[1]
         if low > high:
-            raise ValueError(f"where[{self.name!r}] must have the lower end first, got {wanted!r}")
+            raise WrongValue(f"where[{self.name!r}]", f"must have the lower end first, got {wanted!r}")
         return np.asarray(~missing & (rows[:, self.first] >= low) & (rows[:, self.first] <= high))
 
 
@@ -99,6 +105,7 @@ class Category:
         self.other = first + len(levels)
         self.indicator = -1 if required else self.other + 1
         self.names = [f"{name}={level}" for level in [*levels, *RESERVED[: 1 if required else 2]]]
+        self.form = f"a category with the levels {', '.join(map(repr, levels))}"
 
     def write(self, x: F64, value: Any) -> None:
         """Put a 1 in the column of the value, which is not None."""
@@ -120,7 +127,9 @@ class Category:
         plain = level if level is None else check_level(f"where[{self.name!r}]", level)
         if (type(plain), plain) not in columns:
             known = ", ".join(repr(one) for _, one in columns)
-            raise ValueError(f"where[{self.name!r}] must be some of {known}, got {level!r:.80}")
+            raise WrongValue(
+                f"where[{self.name!r}]", f"must be some of {known}, got {level!r:.80}", code="unknown_choice"
+            )
         return columns[type(plain), plain]
 
 
@@ -132,20 +141,21 @@ class Hashed:
     def __init__(self, name: str, buckets: int, required: bool, first: int) -> None:
         self.name, self.required, self.first, self.buckets = name, required, first, buckets
         self.names = [f"{name}#{i}" for i in range(buckets)]
+        self.form = f"hashed to {buckets} columns"
 
     def write(self, x: F64, value: Any) -> None:
         """Add a text, or a list of texts, to the columns."""
         if not isinstance(value, str | list | tuple):
-            raise TypeError(f"{self.name} must be a text or a list of texts, got {value!r:.80}")
+            raise WrongType(self.name, f"must be a text or a list of texts, got {value!r:.80}")
         for text in (value,) if isinstance(value, str) else value:
             if not isinstance(text, str):
-                raise TypeError(f"{self.name} must be a text or a list of texts, got {text!r:.80} in the list")
+                raise WrongType(self.name, f"must be a text or a list of texts, got {text!r:.80} in the list")
             bucket, sign = hashed_text(text, self.buckets)
             x[self.first + bucket] += sign
 
     def select(self, rows: F64, wanted: Any) -> Mask:
         """Nothing: several texts share a column, so nobody can tell which of them a context had."""
-        raise ValueError(f"where must not have {self.name!r}: of a hashed feature the texts are not known any more")
+        raise WrongValue("where", f"must not have {self.name!r}: of a hashed feature the texts are not known any more")
 
 
 def hashed_text(text: str, buckets: int) -> tuple[int, float]:
@@ -237,12 +247,12 @@ class Features:
         if isinstance(value, Mapping):
             unknown = [key for key in value if key not in PARTS]
             if unknown:
-                raise ValueError(f"{name} must have the keys {', '.join(PARTS)} only, got {unknown[0]!r}")
+                raise WrongValue(name, f"must have the keys {', '.join(PARTS)} only, got {unknown[0]!r}")
             return cls(**value)
         if isinstance(value, list | tuple):
             return cls(numbers=_names(name, value), required=True)
         if not isinstance(value, kinds.Real) or isinstance(value, bool):
-            raise TypeError(f"{name} must be a number of columns, a list of names, or Features, got {value!r:.80}")
+            raise WrongType(name, f"must be a number of columns, a list of names, or Features, got {value!r:.80}")
         return cls(numbers=[f"x{i}" for i in range(check_count(name, value, least=0, most=MOST))], required=True)
 
     @property
@@ -282,7 +292,7 @@ class Features:
         elif hasattr(type(context), "columns"):  # a data frame; a row of pandas has attributes of its own by its names
             rows = self.encode_many(context)
             if len(rows) != 1:
-                raise ValueError(f"context must be one row of a data frame, got {len(rows)}")
+                raise WrongValue("context", f"must be one row of a data frame, got {len(rows)}")
             row: F64 = rows[0]
             return row
         elif hasattr(type(context), "keys"):  # a row of pandas
@@ -294,23 +304,27 @@ class Features:
         for name, value in context.items():
             place = places.get(name)
             if place is None:
-                raise ValueError(f"context must have features only, which are {self._listed()}, got {name!r}")
+                raise WrongValue(
+                    "context",
+                    f"must have features only, which are {self._listed()}, got {name!r}",
+                    code="unknown_choice",
+                )
             if value is not None:
                 place.write(x, value)
                 given += place.required
         if given < len(self.required):
             absent = next(name for name in self.required if context.get(name) is None)
             got = "None" if absent in context else f"a context with {', '.join(map(repr, context)) or 'nothing'}"
-            raise ValueError(f"{absent} is required, got {got:.300}")
+            raise WrongValue(absent, f"is required, got {got:.300}", code="missing_field")
         return x
 
     def _from_row(self, context: Any) -> F64:
         values = context.to_list() if hasattr(context, "to_list") else context
         if not isinstance(values, list | tuple) and not (isinstance(values, np.ndarray) and values.ndim):
-            raise TypeError(f"context must be a mapping or a row of {self.size} numbers, got {context!r:.80}")
+            raise WrongType("context", f"must be a mapping or a row of {self.size} numbers, got {context!r:.80}")
         if len(values) != self.size:
-            must = f"context must have {self.size} numbers, or be a mapping with {self._listed()}"
-            raise ValueError(f"{must} (several contexts are contexts=), got {len(values)}")
+            must = f"must have {self.size} numbers, or be a mapping with {self._listed()}"
+            raise WrongValue("context", f"{must} (several contexts are contexts=), got {len(values)}")
         numbers = [check_value(name, value) for name, value in zip(self._names, values, strict=True)]
         return np.array(numbers, dtype=np.float64)
 
@@ -336,7 +350,7 @@ class Features:
             try:
                 encoded[i] = self.encode(row)
             except (TypeError, ValueError) as error:
-                raise type(error)(f"row {i + 1}: {error}") from None
+                raise placed(error, f"row {i + 1}") from None
         return encoded
 
     def select(self, rows: F64, where: Mapping[str, Any]) -> Mask:
@@ -352,13 +366,64 @@ class Features:
         """
         chosen = np.ones(len(rows), dtype=bool)
         if not isinstance(where, Mapping):
-            raise TypeError(f"where must be a mapping from features to values, got {where!r:.80}")
+            raise WrongType("where", f"must be a mapping from features to values, got {where!r:.80}")
         for name, wanted in where.items():
             place = self._places.get(name)
             if place is None:
-                raise ValueError(f"where must have features only, which are {self._listed()}, got {name!r}")
+                raise WrongValue(
+                    "where", f"must have features only, which are {self._listed()}, got {name!r}", code="unknown_choice"
+                )
             chosen &= place.select(rows, wanted)
         return chosen
+
+    def sources(self, later: Features, what: str = "features") -> I64:
+        """Return where each column of ``later``, features with some added, finds its value in a context of these.
+
+        A feature that was added is missing there: its columns are 0, and the one that says so, if it has one, is 1. A
+        feature that was required and is so no more is there.
+
+        Parameters
+        ----------
+        later : Features
+            All of these features, in this order, and others among them.
+        what : str
+            The name of the parameter, for errors.
+
+        Returns
+        -------
+        array of int
+            For each column of ``later`` a column of these features, NOTHING where it is 0, or ALWAYS where it is 1.
+
+        Raises
+        ------
+        WrongValue
+            If anything else differs: what a context had that was encoded otherwise is not known any more.
+
+        Examples
+        --------
+        >>> before = Features(numbers=["hour"], required=["hour"])
+        >>> later = Features(numbers=["hour", "age"], required=["hour"])
+        >>> later.names
+        ['hour', 'age', 'age missing']
+        >>> before.sources(later).tolist()
+        [0, -1, -2]
+        """
+        found = np.full(later.size, NOTHING, dtype=np.int64)
+        for name, place in self._places.items():
+            new = later._places.get(name)
+            if new is None:
+                raise WrongValue(what, f"must keep all features, got none called {name!r}")
+            if new.form != place.form:
+                raise WrongValue(what, f"must keep {name} as it is, {place.form}, got {new.form}")
+            if new.required and not place.required:
+                raise WrongValue(what, f"must not require {name}, which contexts may lack until now")
+            found[new.first : new.first + len(place.names)] = range(place.first, place.first + len(place.names))
+        for name, place in later._places.items():
+            if name not in self._places and place.indicator >= 0:
+                found[place.indicator] = ALWAYS
+        if (np.diff(found[found >= 0]) < 0).any():
+            raise WrongValue(what, f"must keep the order {', '.join(self._places)}, got {', '.join(later._places)}")
+        return found
 
     def plain(self) -> dict[str, Any]:
         """The same as lists, texts and numbers, for JSON; `accept` takes it back."""
@@ -410,16 +475,16 @@ def _placed(
 
 def _names(what: str, given: Any) -> list[str]:
     if not isinstance(given, list | tuple):
-        raise TypeError(f"{what} must be a list of names, got {given!r:.80}")
+        raise WrongType(what, f"must be a list of names, got {given!r:.80}")
     for name in given:
         if not isinstance(name, str) or not name:
-            raise TypeError(f"{what} must be a list of names, which are texts, got {name!r:.80} in it")
+            raise WrongType(what, f"must be a list of names, which are texts, got {name!r:.80} in it")
     return [str.__str__(name) for name in given]  # not a text of NumPy
 
 
 def _mapping(what: str, given: Any) -> dict[str, Any]:
     if not isinstance(given, Mapping):
-        raise TypeError(f"{what} must be a mapping by names, got {given!r:.80}")
+        raise WrongType(what, f"must be a mapping by names, got {given!r:.80}")
     return dict(zip(_names(what, [*given]), given.values(), strict=True))
 
 
@@ -440,7 +505,7 @@ def _required(given: Any, declared: list[str]) -> list[str]:
     named = _names("required", given)
     for name in named:
         if name not in declared:
-            raise ValueError(f"required must be names of features, which are {', '.join(declared)}, got {name!r}")
+            raise WrongValue("required", f"must be names of features, which are {', '.join(declared)}, got {name!r}")
     return [name for name in declared if name in named]
 
 
@@ -448,7 +513,7 @@ def _check_distinct(what: str, names: list[str]) -> None:
     seen = set[str]()
     for name in names:
         if name in seen:
-            raise ValueError(f"{what} must differ, got {name!r} twice")
+            raise WrongValue(what, f"must differ, got {name!r} twice")
         seen.add(name)
 
 
@@ -459,7 +524,7 @@ def rows_of(contexts: Any) -> Sequence[Any]:
     lazy = hasattr(contexts, "collect")  # a frame whose values are not there yet
     names = contexts if isinstance(contexts, Mapping) else None if lazy else getattr(contexts, "columns", None)
     if names is None:
-        raise TypeError(f"contexts must be a list, a table of numbers or a data frame, got {contexts!r:.80}")
+        raise WrongType("contexts", f"must be a list, a table of numbers or a data frame, got {contexts!r:.80}")
     columns = {name: _column(name, contexts[name]) for name in names}
     lengths = sorted({len(column) for column in columns.values()})
     if len(lengths) != 1:

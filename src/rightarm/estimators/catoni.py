@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rightarm.errors import WrongValue
 from rightarm.estimators import sums as catoni
 from rightarm.estimators.estimator import Estimator
 from rightarm.estimators.sums import psi
@@ -52,7 +53,7 @@ class Catoni(Estimator):
     def check(self, reward: float) -> None:
         """Refuse a reward that is no finite multiple of C."""
         if not math.isfinite(reward / self.C):
-            raise ValueError(f"reward must be a finite multiple of C = {self.C}, got {reward}")
+            raise WrongValue("reward", f"must be a finite multiple of C = {self.C}, got {reward}")
 
     def to_json(self, kept: F64) -> Any:
         """The state of a `CatoniEstimator`."""

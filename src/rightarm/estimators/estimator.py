@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Self, dataclass_transform
 
 import numpy as np
 
+from rightarm.errors import WrongType, WrongValue
 from rightarm.formula import Formula, Rule, check_count, check_number
 from rightarm.formula.compile import Kernel
 from rightarm.formula.identity import identity
@@ -186,7 +187,7 @@ class Estimator:
             return self
         if self.forgets:
             given = f"discount={discount}" if window is None else f"window={window}"
-            raise ValueError(f"{given} is given besides the policy's estimator, which forgets already: {self}")
+            raise WrongValue(given, f"is given besides the policy's estimator, which forgets already: {self}")
         return dataclasses.replace(self, discount=discount, window=window)
 
     # What it keeps of one arm, as JSON.
@@ -198,7 +199,7 @@ class Estimator:
     def from_json(self, state: Any, count: float) -> F64:
         """The numbers that `to_json` gave, of an arm with so many rewards."""
         if not isinstance(state, list) or len(state) != self.size:
-            raise ValueError(f"kept must be lists of {self.size} numbers, got {state!r:.60}")
+            raise WrongValue("kept", f"must be lists of {self.size} numbers, got {state!r:.60}")
         return np.array([check_number("kept", value) for value in state])
 
     # As text and as plain data.
@@ -234,4 +235,4 @@ class Estimator:
             return value
         hint = "; call it with its parameters first" if isinstance(value, type) else ""
         known = "Mean(window=500), Catoni(C=2.0) or Linear(features)"
-        raise TypeError(f"{name} must be an estimator such as {known}, got {value!r}{hint}")
+        raise WrongType(name, f"must be an estimator such as {known}, got {value!r}{hint}")

@@ -11,6 +11,7 @@ import numpy as np
 
 from rightarm.contexts import Features
 from rightarm.contexts.moments import COUNT, MEAN, ROUNDING, SQUARES, standardised, take
+from rightarm.errors import WrongType, WrongValue
 from rightarm.estimators.arrowhead import learn as arrowhead_learn
 from rightarm.estimators.estimator import BETWEEN, Estimator
 from rightarm.estimators.statistics import count_reward
@@ -83,28 +84,34 @@ class Linear(Estimator):
                 made[name] = check_number(name, getattr(self, name), NOT_NEGATIVE)
         for name in ("interactions", "standardise", "intercept"):
             if not isinstance(getattr(self, name), bool):
-                raise TypeError(f"{name} must be True or False, got {getattr(self, name)!r}")
+                raise WrongType(name, f"must be True or False, got {getattr(self, name)!r}")
         if self.window is not None:
-            raise ValueError(f"window must be None for a linear model, which cannot forget that way, got {self.window}")
+            raise WrongValue(
+                "window", f"must be None for a linear model, which cannot forget that way, got {self.window}"
+            )
         if self.discount is not None:
             made["discount"] = check_number("discount", self.discount, BETWEEN)
         for name, value in made.items():
             object.__setattr__(self, name, value)
         object.__setattr__(self, "private", self._checked_private())
         if not self.design.own + self.design.joint:
-            raise ValueError("features must have at least one column, or intercept must be True")
+            raise WrongValue("features", "must have at least one column, or intercept must be True")
 
     def _checked_private(self) -> Any:
         value, names = self.private, self.features.names
         if value is None or isinstance(value, bool):
             return value
         if isinstance(value, str) or not isinstance(value, Sequence):
-            raise TypeError(f"private must be True, False or a list of names of features, got {value!r}")
+            raise WrongType("private", f"must be True, False or a list of names of features, got {value!r}")
         unknown = [name for name in value if not isinstance(name, str) or not self.features.columns_of(name)]
         if unknown:
-            raise ValueError(f"private must be some of the features, {', '.join(names)}, got {unknown[0]!r}")
+            raise WrongValue(
+                "private",
+                f"must be some of the features, {', '.join(names)}, got {unknown[0]!r}",
+                code="unknown_choice",
+            )
         if len(set(value)) < len(value):
-            raise ValueError(f"private must name a feature once, got {list(value)}")
+            raise WrongValue("private", f"must name a feature once, got {list(value)}")
         return tuple(value)
 
     @functools.cached_property

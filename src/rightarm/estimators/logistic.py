@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from rightarm.errors import WrongValue
 from rightarm.estimators.arrowhead import learn as learn_linear
 from rightarm.estimators.arrowhead import predicted
 from rightarm.estimators.linear import Linear
@@ -81,7 +82,9 @@ class Logistic(Linear):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not min(self.ridges) > 0:
-            raise ValueError(f"ridge must be positive for a logistic model, got {min(self.ridges)}")
+            raise WrongValue(
+                "ridge", f"must be positive for a logistic model, got {min(self.ridges)}", code="out_of_range"
+            )
 
     @property
     def update(self) -> Kernel:

@@ -11,11 +11,12 @@ import operator
 import os
 import secrets
 import shutil
-import sys
 import tempfile
 import time
 from collections.abc import Iterable
 from pathlib import Path
+
+import platformdirs
 
 from rightarm.formula.syntax import sources_hash
 
@@ -48,9 +49,7 @@ def cache_directory() -> Path:
 def _root() -> Path:
     if "RIGHTARM_CACHE_DIR" in os.environ:
         return Path(os.environ["RIGHTARM_CACHE_DIR"])
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", Path.home())) / "rightarm"
-    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "rightarm"
+    return platformdirs.user_cache_path("rightarm", appauthor=False)
 
 
 @functools.cache

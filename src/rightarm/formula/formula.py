@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
 import rightarm.formula.elementary  # noqa: F401  its functions stand for NumPy's in compiled formulas
+from rightarm.errors import WrongType
 from rightarm.formula.compile import draws_random_numbers, names_read
 from rightarm.formula.identity import identity, with_defaults
 from rightarm.formula.parameters import WHOLE, check_choice, check_number, rule_of
@@ -56,7 +57,7 @@ class Formula:
         """``value`` where a formula of this kind is expected as a parameter."""
         if isinstance(value, cls):
             return value
-        raise TypeError(f"{name} must be a {cls.__name__.lower()}, got {value!r}")
+        raise WrongType(name, f"must be a {cls.__name__.lower()}, got {value!r}")
 
     @property
     def parts(self) -> Iterator[Formula]:

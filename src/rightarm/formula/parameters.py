@@ -10,6 +10,8 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from rightarm.errors import WrongType, WrongValue
+
 
 @dataclass(frozen=True)
 class Rule:
@@ -29,15 +31,15 @@ Count = Annotated[float, Rule("a whole number from 1 on", lambda x: x >= 1 and x
 def check_number(name: str, value: Any, rule: Rule | None = None) -> float:
     """``value`` as a float, or an error that says which parameter it was and what it got."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real | np.number):
-        raise TypeError(f"{name} must be a number, got {value!r}")
+        raise WrongType(name, f"must be a number, got {value!r}")
     try:
         number = float(value)
     except OverflowError:  # a whole number of more than 308 digits
         number = math.inf
     if not math.isfinite(number):
-        raise ValueError(f"{name} must be finite, got {number}")
+        raise WrongValue(name, f"must be finite, got {number}", code="not_finite")
     if rule is not None and not rule.holds(number):
-        raise ValueError(f"{name} must be {rule.adjective}, got {number}")
+        raise WrongValue(name, f"must be {rule.adjective}, got {number}", code="out_of_range")
     return number
 
 
@@ -45,16 +47,16 @@ def check_count(name: str, value: Any, least: int = 1, most: int | None = None) 
     """``value`` as an int of at least ``least``, and at most ``most``; 1e6 and 10**6 are the same to us."""
     number = check_number(name, value)
     if number != int(number) or number < least:
-        raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
+        raise WrongValue(name, f"must be a whole number of at least {least}, got {value!r}", code="out_of_range")
     if most is not None and number > most:
-        raise ValueError(f"{name} must be at most {most:,}, got {value!r}")
+        raise WrongValue(name, f"must be at most {most:,}, got {value!r}", code="out_of_range")
     return int(value)
 
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
     """``value`` if it is one of ``choices``, or an error that lists them."""
     if value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
+        raise WrongValue(name, f"must be one of {', '.join(map(repr, choices))}, got {value!r}", code="unknown_choice")
     return str(value)
 
 

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rightarm.errors import WrongValue
 from rightarm.formula import check_number
 from rightarm.inference.confidence import check_confidence
-from rightarm.inference.sequences import IN_WORDS, NO_REWARD, REMEDY, Extremes, Range, Rewards, rewards_of
+from rightarm.inference.sequences import BOUNDED, IN_WORDS, NO_REWARD, REMEDY, Extremes, Range, Rewards, rewards_of
 from rightarm.text import number
 
 NAMED = 8  # arms that a sentence names; of more it says how many
@@ -23,13 +24,13 @@ class Difference:
 
     arm: Hashable
     other: Hashable
-    estimate: float
+    estimate: float = math.nan
     """The difference of the means so far; NaN while an arm has no reward."""
-    low: float
+    low: float = -math.inf
     """The lower end of its interval; −∞ where nothing can be said."""
-    high: float
-    confidence: float
-    kind: str
+    high: float = math.inf
+    confidence: float = 0.95
+    kind: str = BOUNDED
     """``bounded`` or ``sub-Gaussian``, which hold for any number of rewards, or ``asymptotic``."""
     lacking: str = ""
     """What has to come before anything can be told; empty if nothing."""
@@ -69,11 +70,11 @@ class Best:
     candidates: tuple[Hashable, ...]
     """The arms that can still be the best one, the highest mean so far first."""
     arms: int
-    cost: float
+    cost: float = math.inf
     """A bound on what choosing the leader for good costs per decision: the best arm's mean minus the leader's."""
-    tolerance: float
-    confidence: float
-    kind: str
+    tolerance: float = 0.0
+    confidence: float = 0.95
+    kind: str = BOUNDED
     """``bounded`` or ``sub-Gaussian``, which hold for any number of rewards, or ``asymptotic``."""
     lacking: str = ""
     """Why some arms cannot be compared, if so."""
@@ -178,9 +179,9 @@ def best(
     arms = rewards.counts.size
     labels = list(range(arms) if names is None else names)
     if not arms or len(labels) != arms:
-        raise ValueError(f"names must be those of at least one arm, got {len(labels)} names of {arms} arms")
+        raise WrongValue("names", f"must be those of at least one arm, got {len(labels)} names of {arms} arms")
     if allowed < 0:
-        raise ValueError(f"tolerance must not be negative, got {tolerance}")
+        raise WrongValue("tolerance", f"must not be negative, got {tolerance}", code="out_of_range")
     above = rewards.gaps((1 - check_confidence(confidence)) / max(arms - 1, 1))
     np.fill_diagonal(above, 0.0)
     costs, order = above.max(axis=0), np.argsort(-np.where(rewards.counts > 0, rewards.means, -np.inf), kind="stable")

@@ -27,6 +27,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rightarm.errors import WrongValue
 from rightarm.formula import check_number
 from rightarm.types import F64
 
@@ -78,7 +79,7 @@ def joint_lower_bound(bets: Sequence[tuple[F64, float]], confidence: float) -> f
 def _scaled(values: F64, shift: float) -> F64:
     scaled = (values + shift) / (1 + shift)
     if not np.isfinite(scaled).all() or (scaled < -1e-9).any():
-        raise ValueError(f"values must be finite and at least {-shift}, got {values.min()}")
+        raise WrongValue("values", f"must be finite and at least {-shift}, got {values.min()}")
     return np.maximum(scaled, 0.0)
 
 
@@ -91,7 +92,7 @@ def interval(values: ArrayLike, confidence: float = 0.95) -> tuple[float, float]
     """
     array = np.asarray(values, dtype=float)
     if array.size and not (array.min() >= 0 and array.max() <= 1):
-        raise ValueError(f"values must be from 0 to 1, got {array.min()} to {array.max()}")
+        raise WrongValue("values", f"must be from 0 to 1, got {array.min()} to {array.max()}", code="out_of_range")
     side = (1 + check_confidence(confidence)) / 2
     return lower_bound(array, side), 1 - lower_bound(1 - array, side)
 
@@ -99,5 +100,5 @@ def interval(values: ArrayLike, confidence: float = 0.95) -> tuple[float, float]
 def check_confidence(confidence: float) -> float:
     """``confidence`` if it is a probability that can be promised."""
     if not 0 < check_number("confidence", confidence) < 1:
-        raise ValueError(f"confidence must be between 0 and 1, got {confidence}")
+        raise WrongValue("confidence", f"must be between 0 and 1, got {confidence}", code="out_of_range")
     return confidence

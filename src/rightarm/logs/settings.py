@@ -53,6 +53,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
             raise WrongType("log_context", f"must be True or False, got {self.log_context!r}")
         if self.guardrail is not None:
             self._check_guardrail(self.guardrail)
+        for name, default in DEFAULTS.items():
+            if getattr(self, name) == default:
+                self._set(name, default)  # the same object, so that JSON leaves it out
 
     def _check_rewards(self) -> None:
         """Check what is said of rewards that come late, several times or never."""

@@ -17,22 +17,17 @@ A row of LANES points is what a loop goes over, so that it becomes vector code: 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from rightarm.formula.compile import jit
 from rightarm.formula.elementary import exp, expm1, log, log1p
 from rightarm.noise.contenders import BAD_FIRST, BAD_SECOND
-from rightarm.noise.gaussian import LANES, LOG_2PI, STEP, bell_and_below, standard_log_cdf
+from rightarm.noise.gaussian import LANES, LOG_2PI, STEP, bell_and_below
 from rightarm.noise.law import ScoreLaw
-from rightarm.noise.log_concave import POINTS, Axis, LogConcave, log_one, no_stretch, same
 from rightarm.types import F64
 
 TAIL_STEP, TAIL_FIRST = 0.1, -3.8  # of a trapezoidal rule
-# Gauss and Legendre's rule with 8 points, on (0, 1)
-LEGENDRE = np.polynomial.legendre.leggauss(8)
-NODES, WEIGHTS = (1 + LEGENDRE[0]) / 2, LEGENDRE[1] / 2
 COARSEST = 4.0  # of the grid, over STEP
 DEPTH, DEEPER = 46.0, 70.0  # of x_L
 FURTHEST = 12.0  # scales; the depth of an arm goes to 75
@@ -430,86 +425,6 @@ class Kept:
         return found
 
 
-# One arm.
-
-
-@jit
-def height_at(x: float, a: float, b: float) -> float:
-    """log of the density over the density at its mode; slower than `height`, with a few digits more."""
-    if a > b:  # the smaller share loses fewer digits
-        a, b, x = b, a, -x
-    share, w = a / (a + b), x - math.log(a / b)
-    if w > 700.0:
-        return -b * w + (a + b) * (-math.log(share))
-    return (a + b) * (share * w - math.log1p(share * math.expm1(w)))
-
-
-@jit
-def mills(x: float, a: float, b: float) -> float:
-    """P[X ≤ x] over the density at x; on the right of the mode from what is above."""
-    if x <= mode(a, b):
-        return lower_tail(x, a, b)
-    density = math.exp(height_at(x, a, b) + peak(a, b))
-    return 1.0 / density - lower_tail(-x, b, a)
-
-
-@jit
-def lower_tail(x: float, a: float, b: float) -> float:
-    """∫ f(x − y)/f(x) dy on the left of the mode: the trapezoidal rule in s, y = W e^(s − e^(−s))."""
-    here = height_at(x, a, b)
-    share = 1.0 / (1.0 + math.exp(min(-x, 700.0)))
-    slope = max(a - (a + b) * share, 0.0)
-    W = 1.0 / (slope + 1.0 / width(a, b))
-    total, s = 0.0, TAIL_FIRST
-    while True:
-        rise = math.exp(-s)
-        y = W * math.exp(s - rise)
-        term = y * (1.0 + rise) * math.exp(height_at(x - y, a, b) - here)
-        total += term
-        s += TAIL_STEP
-        if s > 1.0 and not term >= 1e-18 * total:
-            return TAIL_STEP * total
-
-
-@jit
-def moved_mills(mills: Any, before: float, mills_before: float, x: float, a: float, b: float) -> float:
-    """P[X ≤ x] over the density at x, given the same at a point a little to the left.
-
-    The distribution function has no short formula that holds for all shapes, the density has: what lies between the
-    two points is added.
-    """
-    here = height_at(x, a, b)
-    risen = here - height_at(before, a, b)
-    if risen > 3.0:  # too steep for the rule
-        return mills(x, a, b)
-    between = 0.0
-    for k in range(NODES.size):
-        between += WEIGHTS[k] * math.exp(height_at(before + NODES[k] * (x - before), a, b) - here)
-    return mills_before * math.exp(-risen) + between * (x - before)
-
-
-@jit
-def log_cdf(x: float, a: float, b: float) -> float:
-    """log P[X ≤ x]: an approximation, whose error is a small part of its value."""
-    root = math.sqrt(max(-2.0 * height_at(x, a, b), 0.0))
-    return standard_log_cdf(root if x > mode(a, b) else -root)
-
-
-@jit
-def bounded(y0: float, k: int) -> tuple[float, float]:
-    """The distance from x_L to the k-th point, y = y₀ 2^(k/POINTS), not faster than COARSEST allows, and its weight."""
-    e = y0 * 2.0 ** (k / POINTS)
-    return COARSEST * math.log1p(e / COARSEST), STEP * e / (1.0 + e / COARSEST)
-
-
-@jit
-def log_of_one(a: F64, b: F64, arm: int) -> float:
-    """The logarithm of the probability of one arm."""
-    axis = Axis(same, same, no_stretch, mode, width)
-    law = LogConcave(mode, width, height_at, peak, mills, moved_mills, log_cdf, bounded, axis)
-    return log_one(law, a, b, arm)
-
-
 class Beta(ScoreLaw):
     """The beta law of a score, which has no location and scale but two shapes: density ∝ θ^(a−1) (1−θ)^(b−1).
 
@@ -522,10 +437,6 @@ class Beta(ScoreLaw):
 
     def keeping(self) -> Kept:
         return Kept()
-
-    def log_of_one(self, first: F64, second: F64, arm: int) -> float:
-        self.check(self.chances()(first, second, np.empty(first.size)), first, second)
-        return float(log_of_one(first, second, arm))
 
     def complaint(self, row: str) -> str:
         return f"the {row} shapes of beta laws must be positive, from {LEAST_SHAPE:g} to {LARGEST_SHAPE:g}"

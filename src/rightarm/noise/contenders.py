@@ -18,7 +18,7 @@ from rightarm.types import F64, I64
 
 SMALL = 2.0**-400  # squares of numbers beyond it, or its inverse, may overflow
 NOTHING = 2.0**-80  # scale over the largest one that shows no more
-LEAST = 2.0**-400  # the same for exponential noise, and for the logarithms of probabilities
+LEAST = 2.0**-400  # the same for exponential noise
 BAD_FIRST, BAD_SECOND = -1, -2  # in place of a number of arms: which of the two rows of numbers is wrong
 
 

@@ -1,7 +1,13 @@
 """The exponential law: its draws, and the probabilities of arms with exponential noise, compiled.
 
+With F_j the distribution function of arm j's score,
+
+    p_i = ∫ f_i(x)/F_i(x) · Π F_j(x) dx.
+
 The density begins at an arm's location, so that the product of the distribution functions vanishes at the largest of
-them. Locations are counted from there, and points are sought on the scale of log x.
+them. Locations are counted from there. The grid starts at a point x_L where −log Π F_j is DEPTH, which is sought on the
+scale of log x, and is equally spaced in log(x − x_L), POINTS an octave: narrow laws near x_L and wide ones further on
+are met with steps that fit them.
 """
 
 from __future__ import annotations
@@ -12,17 +18,18 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rightarm.formula.compile import fma, jit
-from rightarm.noise import log_concave
 from rightarm.noise.contenders import LEAST, shared
 from rightarm.noise.law import Law
-from rightarm.noise.log_concave import Axis, LogConcave, location_of, mills_anew, octaves, same, scale_of
 from rightarm.noise.words import LOG_OF_2, log1p, share, split
-from rightarm.types import F64
+from rightarm.types import F64, I64
 
 f32 = np.float32
 u32 = np.uint32
 
-graded_arms, graded_one = log_concave.all_arms, log_concave.log_one
+POINTS = 12
+STEP = math.log(2) / POINTS
+DEPTH = 60.0
+DEAD = 60.0  # scales above its location from where on an arm's distribution function is 1
 
 
 @jit
@@ -40,61 +47,87 @@ def quantile(word: u32) -> f32:
 
 
 @jit
-def height(x: float, location: float, scale: float) -> float:
-    """log of the density over the density at the mode."""
-    u = (x - location) / scale
-    return -u if u >= 0.0 else -np.inf
-
-
-@jit
-def peak(location: float, scale: float) -> float:
-    """log of the density at the mode."""
-    return -math.log(scale)
-
-
-@jit
-def mills(x: float, location: float, scale: float) -> float:
-    """P[X ≤ x] over the density at x."""
-    return scale * math.expm1((x - location) / scale)
-
-
-@jit
-def log_cdf(x: float, location: float, scale: float) -> float:
-    """log P[X ≤ x]."""
-    u = (x - location) / scale
+def log_cdf(u: float) -> float:
+    """Return log P[Z ≤ u]."""
     return math.log(-math.expm1(-u)) if u > 0.0 else -np.inf
 
 
 @jit
-def point(t: float) -> float:
-    """x at t = log x."""
-    return math.exp(t)
+def depth(x: float, location: F64, scale: F64) -> float:
+    """Return −log Π F_j(x)."""
+    total = 0.0
+    for j in range(location.size):
+        total -= log_cdf((x - location[j]) / scale[j])
+    return total
 
 
 @jit
-def place(x: float) -> float:
-    """t = log x."""
-    return math.log(x)
+def left_point(t: float, location: F64, scale: F64) -> tuple[float, float]:
+    """Return x_L, where the depth is between DEPTH and DEPTH + 2, and a step over which it falls by 2 to 4.
+
+    The search begins at x = eᵗ, and t moves by 1, by 2, by 4 and so on until the depth is on either side.
+    """
+    low = high = t
+    step = 1.0
+    while depth(math.exp(high), location, scale) > DEPTH:
+        low, high, step = high, high + step, 2.0 * step
+    while depth(math.exp(low), location, scale) < DEPTH:
+        low, high, step = low - step, low, 2.0 * step
+    deep = depth(math.exp(low), location, scale)
+    while deep > DEPTH + 2.0 and high - low > 1e-15 * (abs(low) + abs(high)):
+        middle = 0.5 * (low + high)
+        there = depth(math.exp(middle), location, scale)
+        if there >= DEPTH:
+            low, deep = middle, there
+        else:
+            high = middle
+    x = math.exp(low)
+    y = math.exp(high) - x
+    while deep - depth(x + y, location, scale) < 2.0:
+        y *= 2.0
+    while deep - depth(x + y, location, scale) > 4.0:
+        y *= 0.5
+    return x, y
 
 
 @jit
-def start(location: float, scale: float) -> float:
-    """The search for an arm's points begins at x = scale."""
-    return math.log(scale)
+def alive(x: float, location: F64, scale: F64, arms: I64, count: int) -> int:
+    """Keep those of the first ``count`` arms whose distribution function is not yet 1 at x; return how many."""
+    kept = 0
+    for i in range(count):
+        j = arms[i]
+        if (x - location[j]) / scale[j] < DEAD:
+            arms[kept] = j
+            kept += 1
+    return kept
 
 
 @jit
-def step(location: float, scale: float) -> float:
-    """The first step of a search: a factor e."""
-    return 1.0
+def integrals(location: F64, scale: F64, chance: F64) -> None:
+    """Put the probability of every arm in ``chance``; the largest location is 0, and scales are positive."""
+    chance[:] = 0.0
+    x, y = left_point(math.log(scale[np.argmax(location)]), location, scale)
+    arms, ratio = np.arange(location.size), np.empty(location.size)
+    count = alive(x, location, scale, arms, arms.size)
+    k = 0
+    while count > 0:
+        away = y * 2.0 ** (k / POINTS)
+        here, log_product = x + away, 0.0
+        count = alive(here, location, scale, arms, count)  # first: beyond, an arm's ratio may be infinite
+        for i in range(count):
+            j = arms[i]
+            u = (here - location[j]) / scale[j]
+            ratio[j] = scale[j] * math.expm1(u)
+            log_product += log_cdf(u)
+        for i in range(count):
+            chance[arms[i]] += STEP * away * math.exp(log_product) / ratio[arms[i]]
+        k += 1
 
 
 @jit
 def all_arms(location: F64, scale: F64, chance: F64) -> None:
-    """The probability of every arm to have the largest location + scale·z, z exponential, scales positive."""
-    axis = Axis(point, place, same, start, step)
-    law = LogConcave(location_of, scale_of, height, peak, mills, mills_anew, log_cdf, octaves, axis)
-    graded_arms(law, location - location.max(), scale, chance)
+    """Put the probability of every arm to have the largest location + scale·z in ``chance``; scales are positive."""
+    integrals(location - location.max(), scale, chance)
 
 
 @jit
@@ -104,17 +137,9 @@ def of_largest(location: F64, scale: F64, chance: F64) -> int:
 
 
 @jit
-def log_of_one(location: F64, scale: F64, arm: int) -> float:
-    """The logarithm of the probability of one arm."""
-    axis = Axis(point, place, same, start, step)
-    law = LogConcave(location_of, scale_of, height, peak, mills, mills_anew, log_cdf, octaves, axis)
-    return graded_one(law, location - location.max(), scale, arm)
-
-
-@jit
 def log_tails(x: float) -> tuple[float, float]:
     """log P[Z ≤ x] and log P[Z > x]."""
-    return log_cdf(x, 0.0, 1.0), -max(x, 0.0)
+    return log_cdf(x), -max(x, 0.0)
 
 
 class Exponential(Law):
@@ -127,7 +152,6 @@ class Exponential(Law):
     quantile: ClassVar[Any] = quantile
     kernel = of_largest
     generator = staticmethod(lambda random, size: random.standard_exponential(size))
-    log_kernel = log_of_one
     log_tails = log_tails
 
     def cdf(self, x: float) -> float:

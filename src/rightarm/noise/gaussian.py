@@ -27,7 +27,6 @@ from rightarm.formula.elementary import exp
 from rightarm.formula.elementary import log as log64
 from rightarm.noise.contenders import shared
 from rightarm.noise.law import Law
-from rightarm.noise.log_concave import log_one_with_scale
 from rightarm.noise.words import centred, log, log1p, share
 from rightarm.types import F64, I64
 
@@ -186,63 +185,15 @@ def of_largest(location: F64, scale: F64, chance: F64) -> int:
     return shared(location, np.abs(scale), chance, all_arms)
 
 
-# One arm.
-
-
-@jit
-def height(x: float, location: float, scale: float) -> float:
-    """log of the density over the density at the mode."""
-    u = (x - location) / scale
-    return -0.5 * u * u
-
-
-@jit
-def peak(location: float, scale: float) -> float:
-    """log of the density at the mode."""
-    return -0.5 * LOG_2PI - math.log(scale)
-
-
-@jit
-def standard_mills(u: float) -> float:
-    """Φ(u)/φ(u); far below zero by the continued fraction of Laplace, where the two quotients would underflow."""
-    if u > -5.0:
-        return 0.5 * math.erfc(-u * math.sqrt(0.5)) * math.exp(0.5 * (u * u + LOG_2PI))
-    x = -u
-    for k in range(14, 0, -1):
-        x = -u + k / x
-    return 1.0 / x
-
-
-@jit
-def mills(x: float, location: float, scale: float) -> float:
-    """P[X ≤ x] over the density at x."""
-    return scale * standard_mills((x - location) / scale)
-
-
-@jit
-def standard_log_cdf(u: float) -> float:
-    """log Φ(u)."""
-    if u > -5.0:
-        return math.log1p(-0.5 * math.erfc(u * math.sqrt(0.5)))
-    return math.log(standard_mills(u)) - 0.5 * (u * u + LOG_2PI)
-
-
-@jit
-def log_cdf(x: float, location: float, scale: float) -> float:
-    """log P[X ≤ x]."""
-    return standard_log_cdf((x - location) / scale)
-
-
-@jit
-def log_of_one(location: F64, scale: F64, arm: int) -> float:
-    """The logarithm of the probability of one arm."""
-    return log_one_with_scale(height, peak, mills, log_cdf, location, scale, arm)
-
-
 @jit
 def log_tail(a: float) -> float:
-    """log P[Z > a] for a ≥ 0; erfc underflows from 38 on."""
-    return math.log(0.5 * math.erfc(a * math.sqrt(0.5))) if a < 30.0 else standard_log_cdf(-a)
+    """log P[Z > a] for a ≥ 0; erfc underflows from 38 on, and far out Laplace's continued fraction is exact."""
+    if a < 30.0:
+        return math.log(0.5 * math.erfc(a * math.sqrt(0.5)))
+    x = a
+    for k in range(14, 0, -1):
+        x = a + k / x
+    return -math.log(x) - 0.5 * (a * a + LOG_2PI)
 
 
 @jit
@@ -260,11 +211,9 @@ class Gaussian(Law):
     0.5
     """
 
-    symmetric = True
     quantile: ClassVar[Any] = quantile
     kernel = of_largest
     generator = staticmethod(lambda random, size: random.standard_normal(size))
-    log_kernel = log_of_one
     log_tails = log_tails
 
     def cdf(self, x: float) -> float:

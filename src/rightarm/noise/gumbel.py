@@ -31,7 +31,6 @@ from rightarm.formula.elementary import exp, log
 from rightarm.noise.contenders import shared
 from rightarm.noise.exponential import quantile as exponential
 from rightarm.noise.law import Law
-from rightarm.noise.log_concave import log_one_with_scale
 from rightarm.noise.words import log as log32
 from rightarm.types import F64, I64
 
@@ -229,51 +228,10 @@ def of_largest(location: F64, scale: F64, chance: F64) -> int:
     return shared(location, scale, chance, all_arms)
 
 
-# One arm.
-
-
-@jit
-def rate_at(u: float) -> float:
-    """e⁻ᵘ; where it would overflow, a smaller number that still falls with u, so that a search finds its way."""
-    return math.exp(min(-u, 600.0)) * (1.0 + max(-u - 600.0, 0.0))
-
-
-@jit
-def height(x: float, location: float, scale: float) -> float:
-    """log of the density over the density at the mode."""
-    u = (x - location) / scale
-    return 1.0 - u - rate_at(u)
-
-
-@jit
-def peak(location: float, scale: float) -> float:
-    """log of the density at the mode."""
-    return -1.0 - math.log(scale)
-
-
-@jit
-def mills(x: float, location: float, scale: float) -> float:
-    """P[X ≤ x] over the density at x."""
-    u = (x - location) / scale
-    return scale * math.exp(min(u, 700.0))
-
-
-@jit
-def log_cdf(x: float, location: float, scale: float) -> float:
-    """log P[X ≤ x]."""
-    return -rate_at((x - location) / scale)
-
-
-@jit
-def log_of_one(location: F64, scale: F64, arm: int) -> float:
-    """The logarithm of the probability of one arm."""
-    return log_one_with_scale(height, peak, mills, log_cdf, location, scale, arm)
-
-
 @jit
 def log_tails(x: float) -> tuple[float, float]:
     """log P[Z ≤ x] and log P[Z > x]; where e⁻ˣ is next to nothing, the second is −x."""
-    rate = rate_at(x)
+    rate = math.exp(min(-x, 700.0))
     return -rate, (math.log(-math.expm1(-rate)) if x < 40.0 else -x)
 
 
@@ -289,14 +247,7 @@ class Gumbel(Law):
     quantile: ClassVar[Any] = quantile
     kernel = of_largest
     generator = staticmethod(lambda random, size: random.gumbel(size=size))
-    log_kernel = log_of_one
     log_tails = log_tails
 
     def cdf(self, x: float) -> float:
         return math.exp(-math.exp(-x))
-
-    def log_one(self, location: F64, scale: F64, arm: int) -> float:
-        if (scale == scale[0]).all():  # a softmax
-            place = location / scale
-            return float(place[arm] - place.max() - np.log(np.exp(place - place.max()).sum()))
-        return super().log_one(location, scale, arm)

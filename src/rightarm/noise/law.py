@@ -20,7 +20,6 @@ import builtins
 import collections
 import functools
 import inspect
-import math
 import sys
 from typing import Any, ClassVar
 
@@ -31,7 +30,7 @@ from rightarm.formula import Formula, define
 from rightarm.formula.compile import Kernel, jit, pointer
 from rightarm.formula.identity import identity
 from rightarm.noise import quadrature
-from rightarm.noise.contenders import BAD_FIRST, BAD_SECOND, LEAST, contenders, of_fixed, usual
+from rightarm.noise.contenders import BAD_FIRST, BAD_SECOND, of_fixed
 from rightarm.types import F64
 
 f32 = np.float32
@@ -40,7 +39,6 @@ u32 = np.uint32
 FILL = "void(uint32[::1], float32[::1])"
 PER_WORD = 2.0**-32
 LEVELS, GOLDEN = 100, 2654435769  # shares at which cdf and quantile are compared: multiples of the golden ratio
-LEAST_KNOWN = 1e-6  # probability whose logarithm is stated, where probabilities have an error of up to 1e-11
 KNOWN = "Gumbel(), Gaussian(), Exponential() or Uniform()"
 
 
@@ -67,10 +65,6 @@ class ScoreLaw:
         """`chances` for one bandit, which may keep what it has computed; the results are the same."""
         return self.chances()
 
-    def log_of_one(self, first: F64, second: F64, arm: int) -> float:
-        """The logarithm of the probability of one arm."""
-        raise NotImplementedError
-
     def check(self, found: int, first: F64, second: F64) -> None:
         """Raise if ``found``, what `chances` returned, says that something is wrong."""
         if found > 0:
@@ -95,11 +89,6 @@ class Fixed(ScoreLaw):
 
     kernel = of_fixed
 
-    def log_of_one(self, first: F64, second: F64, arm: int) -> float:
-        chance = np.empty(first.size)
-        self.check(self.chances()(first, second, chance), first, second)
-        return math.log(chance[arm]) if chance[arm] else -math.inf
-
 
 class Law(ScoreLaw):
     """A law of noise with mean and scale fixed; a policy moves and scales it in its own formula.
@@ -120,14 +109,8 @@ class Law(ScoreLaw):
     generator: ClassVar[staticmethod[[np.random.Generator, int], F64] | None] = None
     """NumPy's own way to so many draws, where it has one."""
 
-    log_kernel: ClassVar[Kernel | None] = None
-    """Compiled: the logarithm of one arm's probability, all scales being positive and of a usual size."""
-
     log_tails: ClassVar[Kernel | None] = None
     """Compiled: log P[Z ≤ x] and log P[Z > x], with all their digits."""
-
-    symmetric: ClassVar[bool] = False
-    """Whether −Z has the same law, so that a negative scale is as good as a positive one."""
 
     __law_parameters__: ClassVar[dict[str, Any]]
 
@@ -196,50 +179,14 @@ class Law(ScoreLaw):
         kernel = self._fitting("kernel")
         return _chances(self) if kernel is None else kernel.dispatcher or kernel.compiled
 
-    @property
-    def knows_tails(self) -> bool:
-        """Whether `tails` have all their digits, however small they are."""
-        return self._fitting("log_tails") is not None
-
     def tails(self) -> Any:
         """`log_tails`, or the same by the cdf: a function of one number that compiles."""
-        if self.knows_tails:
-            return self._fitting("log_tails")
+        compiled = self._fitting("log_tails")
+        if compiled is not None:
+            return compiled
         _checked_ends(self)
         names = {"both_tails": both_tails, "cdf": type(self).cdf, "parameters": _self(self)}
         return define("log_tails", "x", "both_tails(cdf(parameters, x))", names)
-
-    def log_of_one(self, first: F64, second: F64, arm: int) -> float:
-        if self._fitting("kernel") is None:
-            return self._log_by_quadrature(first, second, arm)
-        second = np.abs(second) if self.symmetric else second
-        names = np.empty(first.size, np.int64)
-        count = contenders(first, second, names)
-        self.check(count, first, second)
-        arms = names[:count]
-        if arm not in arms:
-            return -math.inf
-        first, second = first[arms], second[arms]
-        if math.isinf(first[0]) or not usual(first, second, LEAST):
-            return -math.log(count)
-        return self.log_one(first, second, int(np.searchsorted(arms, arm)))
-
-    def log_one(self, location: F64, scale: F64, arm: int) -> float:
-        """What `log_kernel` finds."""
-        assert self.log_kernel is not None
-        return float(self.log_kernel(location, scale, arm))
-
-    def _log_by_quadrature(self, first: F64, second: F64, arm: int) -> float:
-        chance, names = np.empty(first.size), np.empty(first.size, np.int64)
-        self.check(self.chances()(first, second, chance), first, second)
-        if arm not in names[: contenders(first, second, names)]:
-            return -math.inf
-        if chance[arm] < LEAST_KNOWN:
-            raise ValueError(
-                f"{self!r}: the probability of arm {arm} is below {LEAST_KNOWN:g}, {chance[arm]}, and the logarithm of "
-                "so small a one is known for the laws of the library only"
-            )
-        return math.log(chance[arm])
 
     # The law as a value.
 

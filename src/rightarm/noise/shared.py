@@ -22,7 +22,7 @@ import numpy as np
 
 from rightarm.formula.compile import function, jit
 from rightarm.noise.contenders import BAD_FIRST, BAD_SECOND
-from rightarm.noise.law import LEAST_KNOWN, Law
+from rightarm.noise.law import Law
 from rightarm.types import F64, I64
 
 
@@ -107,11 +107,10 @@ def share_lines(count: int, chain: I64, same: I64, below: F64, above: F64, logs:
 
 
 LARGEST = "int64(float64[::1], float64[::1], float64[::1])"
-as_logarithms = False  # stands in the template for what is asked for
 
 
 def of_largest(location: F64, scale: F64, out: F64) -> int:
-    """The template: the probability of every arm to have the largest location + scale·z, or its logarithm."""
+    """The template: the probability of every arm to have the largest location + scale·z."""
     size = location.size
     chain, same, starts = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size)
     count = lines(location, scale, chain, starts, same)
@@ -121,9 +120,8 @@ def of_largest(location: F64, scale: F64, out: F64) -> int:
     for i in range(1, count):
         below[i], above[i] = log_tails(starts[i])
     share_lines(count, chain, same, below, above, out)
-    if not as_logarithms:
-        for j in range(size):
-            out[j] = math.exp(out[j])
+    for j in range(size):
+        out[j] = math.exp(out[j])
     return count
 
 
@@ -133,10 +131,9 @@ def log_tails(x: float) -> tuple[float, float]:
 
 
 @functools.cache
-def compiled(law: Law, as_logarithms: bool) -> Any:
-    """The template for one law."""
-    names = {"log_tails": law.tails(), "as_logarithms": as_logarithms}
-    return function(f"the noise {law}", of_largest, LARGEST, **names)
+def compiled(law: Law) -> Any:
+    """Compile the template for one law."""
+    return function(f"the noise {law}", of_largest, LARGEST, log_tails=law.tails())
 
 
 class Shared(Law):
@@ -164,17 +161,7 @@ class Shared(Law):
         return np.full(size, self.law.sample(random, 1))
 
     def chances(self) -> Any:
-        return compiled(self.law, False)
-
-    def log_of_one(self, first: F64, second: F64, arm: int) -> float:
-        logs = np.empty(first.size)
-        self.check(compiled(self.law, True)(first, second, logs), first, second)
-        if -math.inf < logs[arm] < math.log(LEAST_KNOWN) and not self.law.knows_tails:
-            raise ValueError(
-                f"{self!r}: the logarithm of the probability of arm {arm} is about {logs[arm]:.4g}, and below that of "
-                f"{LEAST_KNOWN:g} it is known for the laws of the library only"
-            )
-        return float(logs[arm])
+        return compiled(self.law)
 
     def complaint(self, row: str) -> str:
         return "location must be a number" if row == "first" else "scale must be finite"

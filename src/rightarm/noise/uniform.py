@@ -53,34 +53,28 @@ def ends(location: F64, scale: F64) -> tuple[F64, F64]:
 
 
 @jit
-def panel(lower: F64, upper: F64, full: F64, left: float, right: float, chance: F64) -> float:
-    """Add what lies between two points to the integrals; the product of the F_j at the left, over that at the top."""
+def panel(lower: F64, upper: F64, left: float, right: float, chance: F64) -> float:
+    """Add what lies between two points to the integrals; return the product of the F_j at the left."""
     half, centre = 0.5 * (right - left), 0.5 * (right + left)
     for k in range(NODES.size):
         x, product = centre + half * NODES[k], half * WEIGHTS[k]
         for j in range(lower.size):
-            product *= (min(x, upper[j]) - lower[j]) / full[j]
+            product *= (min(x, upper[j]) - lower[j]) / (upper[j] - lower[j])
         for j in range(lower.size):
             if upper[j] >= right:
                 chance[j] += product / (x - lower[j])
     product = 1.0
     for j in range(lower.size):
-        product *= (min(left, upper[j]) - lower[j]) / full[j]
+        product *= (min(left, upper[j]) - lower[j]) / (upper[j] - lower[j])
     return product
 
 
 @jit
-def below(lower: F64, upper: F64, top: float, chance: F64) -> float:
-    """The probabilities to be the largest at a value below ``top``, over a factor of which the logarithm is returned.
-
-    The largest of the lower ends is 0, and ``top`` is above it.
-    """
+def all_arms(location: F64, scale: F64, chance: F64) -> None:
+    """Put the probability of every arm to have the largest location + scale·z in ``chance``; scales are positive."""
+    lower, upper = ends(location, scale)
     chance[:] = 0.0
-    full, factor = np.empty(lower.size), 0.0
-    for j in range(lower.size):
-        full[j] = min(top, upper[j]) - lower[j]
-        factor += math.log(full[j] / (upper[j] - lower[j]))
-    right, product = top, 1.0
+    right, product = upper.max(), 1.0
     while right > 0.0 and product > math.exp(-DEPTH):
         left, slope = 0.0, 0.0
         for j in range(lower.size):
@@ -90,33 +84,14 @@ def below(lower: F64, upper: F64, top: float, chance: F64) -> float:
                 left = max(left, upper[j])
         left = max(left, right - 4.0 / slope)
         left = left if left < right else 0.0  # a step below rounding would not end
-        product = panel(lower, upper, full, left, right, chance)
+        product = panel(lower, upper, left, right, chance)
         right = left
-    return factor
-
-
-@jit
-def all_arms(location: F64, scale: F64, chance: F64) -> None:
-    """The probability of every arm to have the largest location + scale·z, z uniform, scales positive."""
-    lower, upper = ends(location, scale)
-    below(lower, upper, upper.max(), chance)
 
 
 @jit
 def of_largest(location: F64, scale: F64, chance: F64) -> int:
     """The probability of every arm; the law is symmetric, so that −z is as good as z."""
     return shared(location, np.abs(scale), chance, all_arms)
-
-
-@jit
-def log_of_one(location: F64, scale: F64, arm: int) -> float:
-    """The logarithm of the probability of one arm."""
-    lower, upper = ends(location, scale)
-    if upper[arm] <= 0.0:
-        return -np.inf
-    chance = np.empty(location.size)
-    factor = below(lower, upper, upper[arm], chance)
-    return math.log(chance[arm]) + factor
 
 
 @jit
@@ -132,11 +107,9 @@ class Uniform(Law):
     0.75
     """
 
-    symmetric = True
     quantile: ClassVar[Any] = quantile
     kernel = of_largest
     generator = staticmethod(lambda random, size: random.uniform(-1.0, 1.0, size))
-    log_kernel = log_of_one
     log_tails = log_tails
 
     def cdf(self, x: float) -> float:

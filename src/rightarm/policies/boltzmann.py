@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from rightarm.errors import WrongValue
 from rightarm.formula import Count, Family, Formula, NonNegative, Positive, check_number, rule_of
 from rightarm.noise import Gumbel
 from rightarm.scores.policy import Policy, policy
@@ -33,7 +34,7 @@ class Schedule(Formula):
             for t in (2.0, 10.0):
                 first = made.evaluate({"t": t, "best": 1.0, "worst": 0.0, "arms": 2.0})
                 if not np.all(np.asarray(first) >= 0):
-                    raise ValueError(f"{name} must not be negative, got {first} at t = {t:.0f}")
+                    raise WrongValue(name, f"must not be negative, got {first} at t = {t:.0f}", code="out_of_range")
             return made
         if not isinstance(value, numbers.Real):
             message = f"{name} must be a schedule such as inverse_log(0.25), a number or a function of t, got {value!r}"

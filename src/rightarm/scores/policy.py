@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import math
 from collections.abc import Callable, Mapping
 from typing import Any, overload
 
@@ -18,7 +17,7 @@ from numpy.typing import ArrayLike
 from rightarm.formula import check_count, check_number
 from rightarm.noise import Beta, Law
 from rightarm.notebook import html_table
-from rightarm.propensity import check_arm, log_of_one, of_largest
+from rightarm.propensity import of_largest
 from rightarm.scores.family import Part, PolicyFamily
 from rightarm.scores.inputs import Memory, State, Variances, check_memory, check_statistics, check_variances
 from rightarm.scores.rules import CERTAIN, FAR, FORGOTTEN, location_and_scale, mix, share_untried
@@ -117,34 +116,6 @@ class Policy(Score):
         if not mix(chances, self._floors(state), 0.0, np.empty(chances.size)):
             raise ValueError(f"{self!r}: what it chooses by are not probabilities: {chances.tolist()}")
         return chances
-
-    def log_probability(
-        self,
-        arm: int,
-        round: int,
-        pulls: ArrayLike,
-        means: ArrayLike,
-        memory: Memory = None,
-        variances: Variances = None,
-    ) -> float:
-        """The logarithm of the exact probability of one arm, with all digits however small the probability is.
-
-        >>> from rightarm import GaussianThompson
-        >>> policy = GaussianThompson(sigma=0.5)
-        >>> round(policy.log_probability(0, round=2_000, pulls=[999, 999], means=[0.25, 0.75]), 6)
-        -254.028233
-        """
-        state = self._state(round, pulls, means, memory, variances)
-        check_arm(arm, state.means.size)
-        untried = self._untried(state)
-        if untried is not None:
-            return math.log(untried[arm]) if untried[arm] else -math.inf
-        decided = log_of_one(*self._score_law(state), arm)
-        if self.explore is None:
-            return decided
-        floors = self._floors(state)  # mixed in by logarithms here, because `mix` would lose what is small
-        with np.errstate(divide="ignore"):
-            return float(np.logaddexp(np.log(floors[arm]), np.log(max(1 - floors.sum(), 0.0)) + decided))
 
     def score_law(
         self, round: int, pulls: ArrayLike, means: ArrayLike, memory: Memory = None, variances: Variances = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from rightarm.errors import WrongType, WrongValue
 from rightarm.formula import check_number
 from rightarm.types import F64
 
@@ -46,12 +47,12 @@ def check_reward_range(value: Any, name: str = "reward_range") -> tuple[float, f
     """
     ends = list(value) if isinstance(value, Iterable) and not isinstance(value, str | bytes) else []
     if len(ends) != 2:
-        raise TypeError(f"{name} must be two numbers, the lower one first, got {value!r}")
+        raise WrongType(name, f"must be two numbers, the lower one first, got {value!r}")
     low, high = (check_number(name, end) for end in ends)
     if not low < high:
-        raise ValueError(f"{name} must be two numbers, the lower one first, got {value!r}")
+        raise WrongValue(name, f"must be two numbers, the lower one first, got {value!r}")
     if max(abs(low), abs(high)) > LARGEST:
-        raise ValueError(f"{name} must be at most {LARGEST:g} in size, got {value!r}")
+        raise WrongValue(name, f"must be at most {LARGEST:g} in size, got {value!r}", code="out_of_range")
     return low, high
 
 

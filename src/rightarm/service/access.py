@@ -24,18 +24,19 @@ from rightarm.store.tokens import Token, Tokens
 
 FRESH = 5.0  # seconds for which a token that was found is not looked for again: so soon a revoked one is refused
 MOST_KNOWN = 10_000  # tokens remembered, those among them that are none
+MOST_GUESSES = 20.0  # texts a second, of all callers, that are looked for although no token was found for them before
 AUTHORITY = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*)(?::[0-9]*)?")  # a host, and perhaps a port
 NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*")
 
 
 class Caller(NamedTuple):
-    """Who makes a request; without a token everybody on this machine may do everything."""
+    """The maker of a request; without a token everybody on this machine may do everything."""
 
     id: str
     token: Token | None
 
     def allows(self, scope: str, bandit: str) -> bool:
-        """Whether the caller may do what needs ``scope`` with this bandit."""
+        """Say whether the caller may do what needs ``scope`` with this bandit."""
         return self.token is None or self.token.allows(scope, bandit)
 
 
@@ -51,10 +52,12 @@ class Bucket:
     """
 
     def __init__(self, rate: float, now: float) -> None:
-        self.rate, self.left, self.seen = rate, max(rate, 1.0), now
+        self.rate = rate
+        self.left = max(rate, 1.0)
+        self.seen = now
 
     def take(self, now: float) -> float:
-        """0 if there is room for a request, which is then counted; else the seconds until there will be."""
+        """Return 0 if there is room for a request, which is then counted; else the seconds until there will be."""
         self.left = min(self.left + (now - self.seen) * self.rate, max(self.rate, 1.0))
         self.seen = now
         if self.left < 1.0:
@@ -77,10 +80,14 @@ class Access:
         clock: Callable[[], float] = time.monotonic,
         host_names: Iterable[str] = (),
     ) -> None:
-        self._tokens, self._rate, self._threads, self._clock = tokens, rate, threads, clock
+        self._tokens = tokens
+        self._rate = rate
+        self._threads = threads
+        self._clock = clock
         self._host_names = frozenset(check_host_name(name) for name in host_names)
         self._known: OrderedDict[bytes, tuple[float, Token | None]] = OrderedDict()
         self._buckets: dict[str, Bucket] = {}
+        self._guesses = Bucket(MOST_GUESSES, clock())
         self.needed = tokens.any()
 
     def look_again(self) -> None:
@@ -93,35 +100,45 @@ class Access:
             return
         hosts = [value.decode("latin-1") for name, value in headers if name == b"host"]
         if len(hosts) != 1:
-            raise Refusal(400, f"a request must have one Host header, got {len(hosts)}")
+            raise Refusal(400, f"a request must have one Host header, got {len(hosts)}", code="wrong_host")
         if not self._is_ours(hosts[0]):
             hint = "`rightarm serve --host-name` allows other names"
             raise Refusal(421, f"Host must be this machine where nobody needs a token, got {hosts[0]!r:.100}; {hint}")
         for origin in (value.decode("latin-1") for name, value in headers if name == b"origin"):
             if not self._is_ours(origin.partition("://")[2]):
-                raise Refusal(403, f"a page must be one of this machine where nobody needs a token, got {origin:.100}")
+                detail = f"a page must be one of this machine where nobody needs a token, got {origin:.100}"
+                raise Refusal(403, detail, code="wrong_origin")
 
     def _is_ours(self, authority: str) -> bool:
         host = host_of(authority)
         return is_loopback(host) or host in self._host_names
 
     async def caller(self, headers: Iterable[tuple[bytes, bytes]]) -> Caller:
-        """Who makes a request with these headers."""
+        """Return who makes a request with these headers."""
         if not self.needed:
             return self._limited(LOCAL, self._rate)
         given = next((value for name, value in headers if name == b"authorization"), b"")
         kind, _, text = given.partition(b" ")
         if kind.lower() != b"bearer":
             raise Refusal(401, "a token is needed: Authorization: Bearer ra_...")
-        digest, now = hashlib.sha256(text).digest(), self._clock()
-        until, token = self._known.get(digest, (-math.inf, None))
-        if until < now:
-            given_text = text.decode("latin-1")
-            token = await asyncio.get_running_loop().run_in_executor(self._threads, self._tokens.find, given_text)
-            self._remember(digest, now + FRESH, token)
+        token = await self._found(text)
         if token is None:
-            raise Refusal(401, "the token is not known here, or was revoked")
+            raise Refusal(401, "the token is not known here, or was revoked", code="unknown_token")
         return self._limited(Caller(token.id, token), token.rate or self._rate)
+
+    async def _found(self, text: bytes) -> Token | None:
+        """Return the token that a text is; whoever guesses is slowed down, and nobody whose token was found before."""
+        digest = hashlib.sha256(text).digest()
+        now = self._clock()
+        until, token = self._known.get(digest, (-math.inf, None))
+        if until >= now:
+            return token
+        if token is None:
+            _check_rate(self._guesses, now, "too many tokens that are not known here")
+        given = text.decode("latin-1")
+        token = await asyncio.get_running_loop().run_in_executor(self._threads, self._tokens.find, given)
+        self._remember(digest, now + FRESH, token)
+        return token
 
     def _remember(self, digest: bytes, until: float, token: Token | None) -> None:
         self._known[digest] = until, token
@@ -130,28 +147,33 @@ class Access:
             self._known.popitem(last=False)
 
     def _limited(self, caller: Caller, rate: float | None) -> Caller:
-        """The caller, unless there were too many requests."""
+        """Return the caller, unless there were too many requests."""
         if rate is None:
             return caller
-        now, bucket = self._clock(), self._buckets.get(caller.id)
+        now = self._clock()
+        bucket = self._buckets.get(caller.id)
         if bucket is None or bucket.rate != rate:
             bucket = self._buckets[caller.id] = Bucket(rate, now)
-        seconds = bucket.take(now)
-        if seconds:
-            detail = f"too many requests: there may be {rate:g} a second"
-            raise Refusal(429, detail, None, {"retry-after": str(math.ceil(seconds))})
+        _check_rate(bucket, now, f"too many requests: there may be {rate:g} a second")
         return caller
+
+
+def _check_rate(bucket: Bucket, now: float, detail: str) -> None:
+    """Raise if a bucket has no room for a request."""
+    seconds = bucket.take(now)
+    if seconds:
+        raise Refusal(429, detail, None, {"retry-after": str(math.ceil(seconds))})
 
 
 def check_allowed(caller: Caller, scope: str, bandit: str) -> None:
     """Raise unless the caller may do what needs ``scope`` with this bandit; "*" are all bandits."""
     if not caller.allows(scope, bandit):
         what = "all bandits" if bandit == "*" else bandit
-        raise Refusal(403, f"the token must have the scope {scope} for {what}")
+        raise Refusal(403, f"the token must have the scope {scope} for {what}", code="wrong_scope")
 
 
 def host_of(authority: str) -> str:
-    """The host of an authority, without its port and in one spelling; empty if it is none.
+    """Return the host of an authority, without its port and in one spelling; empty if it is none.
 
     >>> host_of("LocalHost.:8080"), host_of("[::1]:8080"), host_of("127.0.0.1"), host_of("me@localhost:x")
     ('localhost', '::1', '127.0.0.1', '')
@@ -169,7 +191,7 @@ def check_host_name(name: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can connect to an address.
+    """Say whether only this machine can connect to an address.
 
     >>> is_loopback("127.0.0.1"), is_loopback("::1"), is_loopback("0.0.0.0"), is_loopback("localhost")
     (True, True, False, True)

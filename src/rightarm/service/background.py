@@ -4,29 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import math
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any
 
+from rightarm.service import reading
 from rightarm.service.problems import Refusal
 from rightarm.service.ratio import Watch
 from rightarm.service.service import Service
-from rightarm.service.warm import warm_up
 from rightarm.store import Damaged, Refused
 
-EVERY = 1.0  # seconds, for windows
-TOKENS, RATIO = 5.0, 60.0
+WINDOWS, TOKENS, RATIO = 1.0, 5.0, 60.0  # seconds between two looks
 LATEST = 60.0  # seconds until windows are looked at again, whatever the clock does
 
 
 async def whole(service: Service) -> AsyncIterator[str]:
-    """The names of the bandits that can be read: one that is damaged must not keep the others from being looked at."""
+    """Yield the names of the bandits that can be read: a damaged one must not keep others from being looked at."""
     for name in await service.in_thread(service.store.bandits):
         try:
             await service.read(name, lambda live: None)
         except Damaged as error:
-            service.journal.say("damaged", bandit=name, detail=error.detail)
+            service.log.say("damaged", bandit=name, detail=error.detail)
         else:
             yield name
 
@@ -36,17 +33,13 @@ async def load(service: Service, started: Callable[[], object]) -> None:
     while not service.ready:
         try:
             async for name in whole(service):
-                await service.read(name, _warm)
+                await service.read(name, reading.warm_up)
         except Exception as error:  # whatever it is: it is said, and tried again
-            service.journal.say("loading failed", detail=str(error)[:1000])
-            await asyncio.sleep(EVERY)
+            service.log.say("loading failed", detail=str(error)[:1000])
+            await asyncio.sleep(WINDOWS)
         else:
             service.ready = True
             started()
-
-
-def _warm(live: Any) -> None:
-    warm_up(live.bandit)
 
 
 class Windows:
@@ -62,17 +55,11 @@ class Windows:
             if self.next.get(name, 0.0) <= now:
                 self.next[name] = now + LATEST  # if it is damaged, the others are still looked at
                 with contextlib.suppress(Damaged):
-                    self.next[name] = await service.commit(name, _next_window)
-
-
-def _next_window(live: Any) -> float:
-    """When the next window can close, after those that are due were; what is archived learns no more."""
-    found: float | None = None if live.status == "archived" else live.bandit.close_windows()
-    return math.inf if found is None else min(found, time.time() + LATEST)
+                    self.next[name] = min(await service.commit(name, reading.next_window), time.time() + LATEST)
 
 
 async def see_tokens(service: Service) -> None:
-    """Tokens are needed from the first one on."""
+    """See whether there are tokens by now: they are needed from the first one on."""
     await service.in_thread(service.access.look_again)
 
 
@@ -87,7 +74,8 @@ class Ratios:
         async for name in whole(service):
             watch = self.watches.setdefault(name, Watch())
             await service.in_thread(watch.follow, service.store, name)
-            service.metrics.e_values[name] = await service.in_thread(watch.look)
+            e_value = await service.in_thread(watch.look)
+            service.metrics.e_values.labels(name).set(e_value)
 
 
 async def again(service: Service, seconds: float, function: Callable[[Service], Awaitable[None]]) -> None:
@@ -99,13 +87,13 @@ async def again(service: Service, seconds: float, function: Callable[[Service], 
         except (Refused, Refusal):
             pass
         except Exception as error:  # whatever it is: it is said, and done again the next time
-            service.journal.say("background work failed", work=function.__qualname__, detail=repr(error)[:1000])
+            service.log.say("background work failed", work=function.__qualname__, detail=repr(error)[:1000])
 
 
 @contextlib.asynccontextmanager
 async def background(service: Service, started: Callable[[], object]) -> AsyncIterator[None]:
-    """While the server runs; at the end what was acknowledged is finished."""
-    repeated = (EVERY, Windows().close), (TOKENS, see_tokens), (RATIO, Ratios().look)
+    """Do all of it while the server runs; at the end finish what was acknowledged."""
+    repeated = (WINDOWS, Windows().close), (TOKENS, see_tokens), (RATIO, Ratios().look)
     tasks = [asyncio.create_task(again(service, seconds, function)) for seconds, function in repeated]
     tasks.append(asyncio.create_task(load(service, started)))
     try:

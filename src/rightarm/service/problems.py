@@ -6,118 +6,139 @@ import http
 import re
 import sys
 import traceback
-from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple, get_args, get_origin
+from collections.abc import AsyncIterator, Mapping
+from types import MappingProxyType
+from typing import Literal, NamedTuple, get_args, get_origin
 
 import msgspec
-from litestar import Request, Response
-from litestar.exceptions import HTTPException
 
 from rightarm import messages
+from rightarm.errors import WrongType, WrongValue
 from rightarm.store import Conflict, NotFound, Refused
 
 MEDIA = "application/problem+json"
+TYPE = "urn:rightarm:problem:"  # and the code
 CHALLENGE = {"www-authenticate": 'Bearer realm="rightarm"'}
 RETRY = {"retry-after": "1"}  # seconds
 LONGEST = 2_000  # characters of a detail
 
 STATUS_OF = {NotFound: 404, Conflict: 409}  # others mean that the store cannot answer now: 503
+CODES = {
+    400: "malformed",
+    401: "no_token",
+    403: "not_allowed",
+    404: "not_found",
+    405: "wrong_method",
+    408: "too_slow",
+    409: "conflict",
+    413: "too_large",
+    421: "wrong_host",
+    422: "invalid",
+    429: "too_many_requests",
+    431: "too_large",
+    500: "fault",
+    503: "unavailable",
+}
+"""The code of a problem by its status, where the error does not have one that says more."""
+
+# What msgspec says of a body, which has no other way to say where it is wrong.
 AT = re.compile(r" - at (?:the key of )?`\$?\.?(.*)`$")
 UNKNOWN = re.compile(r"Object contains unknown field `([^`]*)`")
 MISSING = re.compile(r"Object missing required field `([^`]*)`")
-FIRST = re.compile(r"([a-z_]+)(?:\[[^\]]*\])? (?:must|is|needs|cannot) ")
-FIELDS = frozenset(
-    field.name
-    for kind in vars(messages).values()
-    if isinstance(kind, type) and issubclass(kind, messages.Message)
-    for field in msgspec.structs.fields(kind)
-) | {"context"}
+ENUM = "Invalid enum value"
 
 
 class Refusal(Exception):
     """A request that is refused with this status."""
 
     def __init__(
-        self, status: int, detail: str, field: str | None = None, headers: Mapping[str, str] | None = None
+        self,
+        status: int,
+        detail: str,
+        field: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        code: str | None = None,
     ) -> None:
         super().__init__(detail)
-        self.status, self.detail, self.field, self.headers = status, detail, field, dict(headers or {})
+        self.status = status
+        self.detail = detail
+        self.field = field
+        self.headers = dict(headers or {})
+        self.code = CODES[status] if code is None else code
 
 
-class Wire(NamedTuple):
-    """An answer as it goes to the client."""
+class Reply(NamedTuple):
+    """An answer as it goes to the client, as a whole or in parts."""
 
-    status: int
-    headers: dict[str, str]
-    body: bytes
+    body: bytes | AsyncIterator[bytes]
+    status: int = 200
+    media: str = "application/json"
+    headers: Mapping[str, str] = MappingProxyType({})
 
 
 def refusal_of(error: Exception) -> Refusal:
-    """The refusal that an error is; one that nobody has thought of is our own fault, and its place goes to stderr.
+    """Return the refusal that an error is; one that nobody has thought of is our own fault, and goes to stderr.
 
-    >>> refusal = refusal_of(ValueError("floor must be from 0 to 1, got 7.0"))
-    >>> refusal.status, refusal.field
-    (422, 'floor')
+    >>> refusal = refusal_of(WrongValue("floor", "must be from 0 to 1, got 7.0", code="out_of_range"))
+    >>> refusal.status, refusal.field, refusal.code
+    (422, 'floor', 'out_of_range')
     """
     if isinstance(error, Refusal):
         return error
     if isinstance(error, Refused):
         status = next((status for kind, status in STATUS_OF.items() if isinstance(error, kind)), 503)
-        return Refusal(status, error.detail, error.field, RETRY if status == 503 else None)
-    if isinstance(error, HTTPException) and error.status_code < 500:
-        return Refusal(error.status_code, error.detail, None, error.headers)
+        return Refusal(status, error.detail, error.field, RETRY if status == 503 else None, error.code)
+    if isinstance(error, WrongValue | WrongType):
+        return Refusal(422, str(error), error.field, code=error.code)
     if isinstance(error, msgspec.ValidationError):
-        place = _place(str(error))
-        return Refusal(422, str(error) + _allowed(str(error), place), place)
+        return _of_message(str(error))
     if isinstance(error, msgspec.DecodeError | UnicodeDecodeError | RecursionError):
         return Refusal(400, f"the body must be JSON in UTF-8: {error}")
     if isinstance(error, TimeoutError):
         return Refusal(503, "it took too long; try again", None, RETRY)
     if isinstance(error, ValueError | TypeError | OverflowError):
-        found = FIRST.match(str(error))
-        return Refusal(422, str(error), found[1] if found and found[1] in FIELDS else None)
+        return Refusal(422, str(error))
     traceback.print_exception(error, file=sys.stderr)
     return Refusal(500, "this is a fault of the server; its log says more")
 
 
-def _place(text: str) -> str | None:
-    """The field that msgspec complains about.
+def _of_message(text: str) -> Refusal:
+    """Return the refusal of a body that is JSON, but not of the right form.
 
-    >>> _place("Expected `float`, got `str` - at `$.rewards[0].reward`"), _place("Object contains unknown field `x`")
-    ('rewards[0].reward', 'x')
+    >>> found = _of_message("Expected `float`, got `str` - at `$.rewards[0].reward`")
+    >>> found.field, found.code
+    ('rewards[0].reward', 'wrong_type')
     """
-    at, named = AT.search(text), UNKNOWN.search(text) or MISSING.search(text)
-    parts = [part for part in (at and at[1], named and named[1]) if part]
-    return ".".join(parts) or None
+    at = AT.search(text)
+    unknown = UNKNOWN.search(text)
+    missing = MISSING.search(text)
+    named = unknown or missing
+    field = ".".join(part for part in (at and at[1], named and named[1]) if part) or None
+    if named:
+        code = "unknown_field" if unknown else "missing_field"
+    elif text.startswith(ENUM):
+        code = "unknown_choice"
+        text += _allowed(field or "")
+    else:
+        code = "wrong_type" if ", got `" in text else "invalid"
+    return Refusal(422, text, field, code=code)
 
 
-def _allowed(text: str, place: str | None) -> str:
-    """The values that a field can have, where it has one of a few and got another one.
+def _allowed(field: str) -> str:
+    """Say which values a field can have that has one of a few.
 
-    >>> _allowed("Invalid enum value 'stopped' - at `$.status`", "status")
+    >>> _allowed("status")
     "; it must be one of 'running', 'paused', 'archived'"
     """
-    name = (place or "").rpartition(".")[2]
-    if not text.startswith("Invalid enum value"):
-        return ""
-    types = [
-        field.type
-        for kind in messages.Message.__subclasses__()
-        for field in msgspec.structs.fields(kind)
-        if field.name == name
-    ]
-    known = {
-        value: None
-        for one in types
-        for part in (one, *get_args(one))
-        if get_origin(part) is Literal
-        for value in get_args(part)
-    }
-    return f"; it must be one of {', '.join(map(repr, known))}" if known else ""
+    name = field.rpartition(".")[2]
+    fields = [each for kind in messages.Message.__subclasses__() for each in msgspec.structs.fields(kind)]
+    types = [part for each in fields if each.name == name for part in (each.type, *get_args(each.type))]
+    known = [repr(value) for part in types if get_origin(part) is Literal for value in get_args(part)]
+    return f"; it must be one of {', '.join(dict.fromkeys(known))}" if known else ""
 
 
 def phrase(status: int) -> str:
-    """What a status means.
+    """Say what a status means.
 
     >>> phrase(404)
     'Not Found'
@@ -125,30 +146,23 @@ def phrase(status: int) -> str:
     return http.HTTPStatus(status).phrase
 
 
-def wire(error: Exception) -> Wire:
-    """An error as it goes to the client."""
+def reply_to(error: Exception) -> Reply:
+    """Return the problem that an error is, as it goes to the client."""
     refusal = refusal_of(error)
     title = phrase(refusal.status)
     detail = refusal.detail if len(refusal.detail) <= LONGEST else refusal.detail[:LONGEST] + " …"
     problem = messages.Problem(
-        type="about:blank", title=title, status=refusal.status, detail=detail or title, field=refusal.field
+        type=TYPE + refusal.code,
+        title=title,
+        status=refusal.status,
+        detail=_whole(detail) or title,
+        code=refusal.code,
+        field=refusal.field and _whole(refusal.field),
     )
     headers = refusal.headers | (CHALLENGE if refusal.status in (401, 403) else {})
-    return Wire(refusal.status, headers, _encoded(problem))
+    return Reply(msgspec.json.encode(problem), refusal.status, MEDIA, headers)
 
 
-def _encoded(problem: messages.Problem) -> bytes:
-    """JSON; texts with halves of a pair of surrogates, which UTF-8 has not, have question marks there."""
-    try:
-        return msgspec.json.encode(problem)
-    except UnicodeEncodeError:
-        whole = msgspec.structs.asdict(problem)
-        for name in ("detail", "field"):
-            whole[name] = whole[name] and whole[name].encode(errors="replace").decode()
-        return msgspec.json.encode(whole)
-
-
-def handler(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
-    """What Litestar calls for an error."""
-    found = wire(error)
-    return Response(found.body, status_code=found.status, headers=found.headers, media_type=MEDIA)
+def _whole(text: str) -> str:
+    """Return a text with question marks for halves of a pair of surrogates, which UTF-8 does not have."""
+    return text.encode(errors="replace").decode()

@@ -1,4 +1,4 @@
-"""Whether the arms of a bandit came as their propensities say, from its events."""
+"""Checks from its events that the arms of a bandit came as their propensities say."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import Any
 
 import msgspec
 
-from rightarm import messages
-from rightarm.evaluation import sample_ratio
+from rightarm.evaluation import SampleRatio, sample_ratio
 from rightarm.store import Store
 
 GROWTH = 1.1  # of the number of decisions, after which the evidence is computed again
@@ -17,7 +16,7 @@ PAGE = 10_000  # events that are read at once
 
 
 class Event(msgspec.Struct):
-    """What is needed of an event."""
+    """The part of an event that is needed here."""
 
     event: str
     n: int = 0
@@ -35,7 +34,7 @@ class Watch:
     """The decisions of a bandit so far, and the evidence against their propensities.
 
     >>> watch = Watch()
-    >>> watch.take([b'{"event": "arms", "n": 1, "arms": ["a", "b"]}', b'{"event": "decision", "n": 2, "id": 1, '
+    >>> watch.take([b'{"event": "created", "n": 1, "arms": ["a", "b"]}', b'{"event": "decision", "n": 2, "id": 1, '
     ...             b'"arm": "b", "propensity": 0.5}'])
     >>> watch.columns["among"], watch.last
     ([('a', 'b')], 2)
@@ -43,7 +42,8 @@ class Watch:
 
     def __init__(self) -> None:
         self.columns: dict[str, Any] = {"id": array("q"), "arm": [], "propensity": array("d"), "among": []}
-        self.last, self.e_value = 0, 1.0
+        self.last = 0
+        self.e_value = 1.0
         self._active: tuple[Any, ...] | None = None
         self._looked = 0
 
@@ -53,8 +53,8 @@ class Watch:
         for line in lines:
             event = EVENT.decode(line)
             self.last = event.n
-            if event.event == "arms":
-                self._active = event.arms
+            if event.event in ("created", "change"):
+                self._active = self._active if event.arms is None else event.arms
             elif event.event == "decision":
                 columns["id"].append(event.id)
                 columns["arm"].append(event.arm)
@@ -69,25 +69,16 @@ class Watch:
             self.take(list(store.events(name, self.last, PAGE)))
 
     def look(self) -> float:
-        """The largest capital that somebody who bets against the propensities has had, as of not long ago."""
+        """Return the largest capital that somebody who bets against the propensities has had, as of not long ago."""
         rows = len(self.columns["arm"])
         if rows >= GROWTH * self._looked:
-            self.e_value, self._looked = sample_ratio(self.columns).e_value, max(rows, 1)
+            self.e_value = sample_ratio(self.columns).e_value
+            self._looked = max(rows, 1)
         return self.e_value
 
 
-def ratio_of(store: Store, name: str, confidence: float) -> messages.SampleRatio:
-    """The check of all decisions of a bandit."""
+def ratio_of(store: Store, name: str, confidence: float) -> SampleRatio:
+    """Check all decisions of a bandit."""
     watch = Watch()
     watch.follow(store, name)
-    found = sample_ratio(watch.columns, confidence=confidence)
-    return messages.SampleRatio(
-        rows=found.rows,
-        e_value=found.e_value,
-        p_value=found.p_value,
-        confidence=found.confidence,
-        alarm=found.alarm,
-        row=found.row,
-        arms=list(found.arms),
-        findings=list(found.findings),
-    )
+    return sample_ratio(watch.columns, confidence=confidence)

@@ -25,12 +25,6 @@ def mean_and_error(samples: F64) -> tuple[F64, F64]:
     return mean, error
 
 
-def paired_z(x: F64, y: F64) -> float:
-    """How much larger ``x`` is than ``y`` on average, replication by replication, in standard errors."""
-    mean, error = mean_and_error(x - y)
-    return float(mean / error) if error else float(np.copysign(np.inf, mean)) if (x != y).any() else 0.0
-
-
 @dataclass(frozen=True, eq=False)
 class MeanCurve:
     """Means at some points, with their standard errors: what a picture shows of a curve."""

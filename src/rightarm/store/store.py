@@ -57,6 +57,10 @@ PROBE = Work("", lambda live: None)
 """Work that is done just when that of others can be: it needs no bandit, and writes nothing."""
 
 
+class _BrokenOff(Exception):
+    """A defect of ours broke off in the middle of some work: nothing of its transaction may count."""
+
+
 class Store:
     """The bandits of a database; `open_store` makes it.
 
@@ -72,7 +76,7 @@ class Store:
     True
     >>> [choice] = store.do("home", lambda live: verbs.ask(live, Ask(unit="visitor 17")))
     >>> choice.propensity, choice.version
-    (0.5, 2)
+    (0.5, 1)
     >>> [told] = store.do("home", lambda live: verbs.tell(live, [Tell(decision=choice.decision, reward=1.0)]))
     >>> told.outcome
     'learned'
@@ -145,7 +149,17 @@ class Store:
         What was done is in the database when this returns. If that cannot be had, `Unavailable` is raised.
         """
         with self._lock:
-            return self._run(works)
+            try:
+                return self._run(works)
+            except _BrokenOff:
+                return [self._alone(work) for work in works]
+
+    def _alone(self, work: Work) -> Any:
+        """Do one piece of work in a transaction of its own, and return its result or its error."""
+        try:
+            return self._run([work])[0]
+        except _BrokenOff as error:
+            return error.__cause__
 
     def _run(self, works: Sequence[Work]) -> list[Any]:
         # All take rows in the same order, so that nobody waits in a ring.
@@ -224,7 +238,7 @@ class Store:
             raise
         except Exception as error:  # also a defect of ours, which must not touch the work of others
             if live is not None and live.version != before:
-                raise  # it broke off in the middle: nothing of this transaction counts
+                raise _BrokenOff from error
             return error
 
     def _made(self, work: Work, connection: Connection) -> Live:

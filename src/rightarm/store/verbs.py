@@ -72,6 +72,7 @@ def _choice(made: Decision[Any]) -> Choice:
         error=made.error,
         round=made.round,
         version=made.version,
+        time=made.time,
         group=made.group,
     )
 
@@ -81,8 +82,13 @@ def tell(live: Live, rewards: list[Tell]) -> list[Told]:
     live.check("tell")
     plan = decide.Rewards(live.state, live.now)
     keys = dict[str, tuple[bytes, Told]]()
-    outcomes = [_keyed(live, plan, keys, one) for one in rewards]
-    live.happen(plan.checked(), plan.seen())
+    try:
+        outcomes = [_keyed(live, plan, keys, one) for one in rewards]
+        events = plan.checked()
+    except Answered as error:
+        hint = ': send it with "correct": true' if error.code == "answered" else ""
+        raise Conflict(f"{error}{hint}", "reward", error.code) from None
+    live.happen(events, plan.seen())
     for key, (digest, told) in keys.items():
         live.remember_key("tell", key, digest, msgspec.json.encode(told).decode())
     live.look_after()
@@ -123,8 +129,6 @@ def _told(live: Live, plan: decide.Rewards, request: Tell) -> Told:
         raise WrongType("context", "must be left out: a decision has its context already")
     try:
         outcome = _outcome(live, plan, number, request)
-    except Answered as error:
-        raise Conflict(f'{error}: send it with "correct": true', "reward", error.code) from None
     except Unknown:
         outcome = _long_ago(live, number, request.reward)
     return Told(outcome=outcome, decision=number)

@@ -69,7 +69,7 @@ def _verified(database: Database, connection: Connection, findings: list[Finding
             bandit = _Bandit(row, connection)
             findings += [Finding(row.name, text) for text in bandit.findings()]
             events, decisions = events + bandit.journal.events, decisions + bandit.decisions
-        except SQLAlchemyError as error:
+        except (SQLAlchemyError, ValueError) as error:  # also a key, or a text, that is none
             findings.append(Finding(row.name, f"cannot be read: {error}".splitlines()[0]))
     known = {row.id for row in rows}
     findings += [Finding("", text) for text in _orphans(connection, known)]

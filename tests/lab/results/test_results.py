@@ -412,7 +412,7 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, folder: Path, monkeypat
     opened = os.open
 
     def refuse(path: Any, flags: int, *rest: Any) -> int:  # as a folder of another user does, which root never sees
-        if flags & os.O_CREAT:
+        if flags & (os.O_CREAT | os.O_RDWR | os.O_WRONLY):
             raise PermissionError(13, "Permission denied", str(path))
         return opened(path, flags, *rest)
 

@@ -24,7 +24,7 @@ from rightarm.lab.run import Progress, RunError, executors, run_cells
 from rightarm.lab.run.executors import Crew, check_dask, crew
 from rightarm.lab.run.transport import packed, unpacked
 
-pytestmark = pytest.mark.filterwarnings("default")  # what Dask warns of is not ours
+pytestmark = [pytest.mark.full, pytest.mark.filterwarnings("default")]  # what Dask warns of is not ours
 
 
 @pytest.fixture(scope="module")

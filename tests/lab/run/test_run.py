@@ -257,7 +257,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("options", [[], ["local"]], ids=["threads", "dask"])
 def test_the_run_is_killed_again_and_again(tmp_path: Path, options: list[str]) -> None:
     """Each time after it has kept some more blocks, however fast the machine is."""

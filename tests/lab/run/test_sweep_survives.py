@@ -68,7 +68,7 @@ def test_a_changed_file_computes_only_what_is_new(tmp_path: Path) -> None:
     assert "100 cells are complete; blocks of replications computed now: 100" in done.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_sweep_killed_and_moved_between_executors_is_the_same(tmp_path: Path) -> None:
     """Each attempt is killed when it has kept some more parts, however fast the machine is."""
     file, folder, seeded, cut = tmp_path / "sweep.toml", tmp_path / "cut", random.Random(5), 0

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightarm.extras import polars_for
-from rightarm.files import Held, remove_leftovers, sync_folder, write_whole
+from rightarm.files import locked, remove_leftovers, sync_folder, write_whole
 from rightarm.lab.experiment.cell import Cell
 from rightarm.problems import Problem, RandomProblem
 from rightarm.simulation.jobs import Job, Outcome, padded
@@ -39,6 +39,7 @@ from rightarm.types import F64, I64
 
 if TYPE_CHECKING:
     import polars
+    from filelock import BaseFileLock
 
 FORMAT = 1
 EXPERIMENT, PARTS, LOCK = "experiment.toml", "parts", "lock"
@@ -117,7 +118,7 @@ class Results:
     ([], (16, 2))
     """
 
-    def __init__(self, folder: Path, lock: Held | None) -> None:
+    def __init__(self, folder: Path, lock: BaseFileLock | None) -> None:
         self.folder, self._lock = folder, lock
         self._threads = threading.Lock()
         self._known, self.title, self.experiment = _read_cells(folder, rename=lock is not None)
@@ -138,22 +139,21 @@ class Results:
                 raise ValueError(f"{folder} is not a folder of results: it has no cells-*.parquet")
             return cls(folder, None)
         (folder / PARTS).mkdir(parents=True, exist_ok=True)
-        lock = Held()
-        lock.exclusive(folder / LOCK, "folder of results", folder)
+        lock = locked(folder / LOCK, "folder of results", folder)
         try:
             for place in (folder, folder / PARTS):
                 remove_leftovers(place)
                 sync_folder(place.parent)
             return cls(folder, lock)
         except BaseException:
-            lock.close()
+            lock.release()
             raise
 
     def close(self) -> None:
         """Let the next writer in."""
         with self._threads:
             if self._lock is not None:
-                self._lock.close()
+                self._lock.release()
 
     def __enter__(self) -> Results:
         return self
@@ -240,7 +240,7 @@ class Results:
         self._parts.setdefault(key, {})[path] = None
 
     def _check_writing(self) -> None:
-        if self._lock is None or not self._lock.files:
+        if self._lock is None or not self._lock.is_locked:
             raise ValueError(f"the results {self.folder} are not open for writing")
 
 

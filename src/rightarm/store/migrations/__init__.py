@@ -70,10 +70,11 @@ def _check_encoding(connection: Connection) -> None:
 
 
 def _upgrade(connection: Connection) -> None:
+    """Apply each migration that the database lacks, the oldest first, and note its version."""
     scripts = _scripts()
-    context = MigrationContext.configure(
-        connection,
-        opts={"fn": lambda revision, _: scripts._upgrade_revs(newest(), revision), "transactional_ddl": True},
-    )
+    context = MigrationContext.configure(connection)
+    missing = list(scripts.iterate_revisions(newest(), context.get_current_revision()))
     with Operations.context(context):
-        context.run_migrations()
+        for script in reversed(missing):
+            script.module.upgrade()
+            context.stamp(scripts, script.revision)
