@@ -36,7 +36,7 @@ def even_log(arms: int, features: int) -> dict[str, Any]:
 def regression_us(log: dict[str, Any], arms: int) -> float:
     """Expecting and learning a row."""
     rows = read_rows(log, range(arms))
-    model = Ridge(rows, rows.rewards, log["context"])
+    model = Ridge(rows, log["context"])
     start = time.process_time()
     for row in range(ROWS):
         model.before(row)

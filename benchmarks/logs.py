@@ -13,7 +13,6 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
 
 import polars  # noqa: F401, read_log imports it, and that is not measured
 
@@ -27,21 +26,23 @@ TARGETS = {"read": "≤ 3 s, ≤ 400 MB", "open": "≤ 3 s", "write": ""}
 TITLES = {"read": "read_log, s", "open": "LogWriter opens it, s", "write": "a decision and its reward written, µs"}
 
 
-def pair(i: int) -> list[dict[str, Any]]:
-    """A decision and its reward."""
+def write(log: ra.LogWriter, i: int, what: str) -> None:
+    """Write a decision or its reward."""
     start = 1_700_000_000 + i / 3
-    decision = {"id": i, "arm": ARMS[i % 3], "propensity": 1 / (1 + i % 7), "round": i, "version": i, "time": start}
-    reward = {"id": i, "reward": float(i % 5 == 0), "time": start + 60.25}
-    return [{"event": "decision", **decision}, {"event": "reward", **reward}]
+    if what == "decision":
+        log.decision(i, ARMS[i % 3], 1 / (1 + i % 7), round=i, version=i, time=start)
+    else:
+        log.reward(i, float(i % 5 == 0), time=start + 60.25)
 
 
 def fill(path: Path, decisions: int) -> None:
-    """A log of so many decisions."""
+    """Write a log of so many decisions."""
     with ra.LogWriter(path) as log:
         log.arms(ARMS, 1_700_000_000.0)
         for first in range(1, decisions + 1, BATCH):
-            for events in zip(*map(pair, range(first, first + BATCH)), strict=True):  # decisions, then their rewards
-                log.write(events)
+            for what in ("decision", "reward"):
+                for i in range(first, first + BATCH):
+                    write(log, i, what)
 
 
 def use(what: str, path: Path) -> float:
@@ -55,9 +56,8 @@ def use(what: str, path: Path) -> float:
     else:
         with ra.LogWriter(path.with_name("short.jsonl")) as log:
             for i in range(WRITTEN):
-                decision, reward = pair(i)
-                log.write([decision])
-                log.write([reward])
+                write(log, i, "decision")
+                write(log, i, "reward")
         path.with_name("short.jsonl").unlink()
         return 1e6 * (time.process_time() - start) / WRITTEN
     return time.process_time() - start

@@ -1,4 +1,4 @@
-"""What another policy would have earned, from the log of one that ran."""
+"""Estimates, from the log of a policy that ran, of what another one would have earned."""
 
 from rightarm.evaluation.evaluate import Evaluation, evaluate
 from rightarm.evaluation.lift import Lift, lift

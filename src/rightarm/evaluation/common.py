@@ -3,56 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import numpy as np
 
 from rightarm.inference.one_value import one_value
-from rightarm.logs.log import Log, check_propensity
-from rightarm.logs.rows import Rows
+from rightarm.logs.rows import Ends, Rows
 from rightarm.notebook import html_table
-from rightarm.scores.rewards import check_reward_range
 from rightarm.text import number, table, wrapped
 
-Ends = tuple[float, float]
 
-LEAST = 1e-100  # propensity: squares of weights are summed
-
-
-def declared(log: Log, reward_range: Ends | None, floor: float | None) -> tuple[Ends, float | None]:
-    """Return the range of rewards and the floor: those that are given, or those of the log, or 0 to 1 and none."""
-    limits = log.reward_range if reward_range is None else reward_range
-    if floor is None:
-        floor = log.floor or None
-    return check_reward_range((0.0, 1.0) if limits is None else limits), floor
-
-
-def warning_of(rows: Rows, log: Log) -> str:
+def warning_of(rows: Rows) -> str:
     """Say why no number is to be trusted, where all rewards of a log are equal; empty otherwise."""
     value = float(rows.rewards[0]) if np.ptp(rows.rewards) == 0 else None
     silent = np.setdiff1d(np.arange(rows.places.size + rows.left_out), rows.places)
-    return one_value(rows.rewards.size, value, rows.places.tolist(), silent.tolist(), log.settings.default)
-
-
-def check_propensities(rows: Rows) -> None:
-    """Raise if a propensity is so small that the square of its weight is no number."""
-    least = rows.propensities.min()
-    if least < LEAST:
-        raise ValueError(f"propensity must be at least {LEAST:g}, got {least} for arm {_arm_of(rows, least)!r}")
-
-
-def _arm_of(rows: Rows, propensity: float) -> Any:
-    return rows.names[rows.arms[int(np.argmax(rows.propensities == propensity))]]
-
-
-def check_floor(floor: float, rows: Rows) -> float:
-    """Return ``floor`` if no propensity of the log is below it."""
-    check_propensity("floor", floor)
-    below = rows.propensities < floor * (1 - 1e-9)
-    if below.any():
-        row = int(np.argmax(below))
-        raise ValueError(f"floor must be at most every propensity, got {floor} and {rows.propensities[row]} in the log")
-    return floor
+    return one_value(rows.rewards.size, value, rows.places.tolist(), silent.tolist(), rows.default)
 
 
 def in_words(reward_range: Ends, floor: float | None) -> str:

@@ -17,9 +17,6 @@ import numpy as np
 from rightarm.evaluation.common import (
     as_html,
     as_text,
-    check_floor,
-    check_propensities,
-    declared,
     in_words,
     rows_in_words,
     warning_of,
@@ -27,7 +24,6 @@ from rightarm.evaluation.common import (
 from rightarm.evaluation.expected import Expected, expected_by
 from rightarm.evaluation.targets import Chooser, Target, chooser_of, features_for, name_of
 from rightarm.inference.confidence import check_confidence, joint_lower_bound
-from rightarm.logs.log import log_of
 from rightarm.logs.rows import Rows, read_rows
 from rightarm.types import F64
 
@@ -113,67 +109,94 @@ def evaluate(
         IPS = mean of w_t r_t        self-normalised = Σ w_t r_t / Σ w_t
         doubly robust = mean of  Σ_a π_t(a) q_t(a) + w_t (r_t − q_t(A_t))
 
-    - ``policy``: "uniform"; an arm, always that one; probabilities by arm, the same in every row; a function that takes
-      the context, an array with the columns of the log's context (`Features.names`), and gives probabilities, by arm,
-      or in the order of ``arms`` if these are given or are numbered 0, 1, 2 and so on; or a policy of rightarm. That
-      one learns from the log as it goes: π_t are the probabilities with which it would draw after the rows before t, in
-      the context of row t if it looks at contexts. What is estimated then is the mean reward of its choices made with
-      the log's knowledge, not what it would have found out by itself: `replay` estimates that.
-    - ``log``: a path, of a log or of a bandit's folder, a `rightarm.logs.Log` that was read already, a frame such as
-      `read_log` gives, or a mapping of columns ``arm``, ``propensity``, ``reward``, in the order of decisions. If it
-      has ``among`` in every row, the policy chooses among these. ``context``, if it is there, has a row of numbers for
-      each decision, as `Features.encode_many` makes them, or is a table of the features, which those of the policy
-      encode; ``arm_features`` has a row of numbers for each arm of ``among``.
-    - ``arms``: all arms, if the log does not show them all, or if their order matters.
-    - ``reward_range``: what rewards can be, known beforehand and not read off them. Without it the range that the log's
-      bandit was given, if ``log`` is a path and the bandit had one, else 0 to 1. For a policy that is for rewards of a
-      certain range (`Policy.rewards`), rewards are scaled from this one to that.
-    - ``missing``: the reward that counts where none came; without it such rows are left out, which is right only if
-      rewards are lost by chance. Decisions whose window of reward is open are left out in any case.
-    - ``floor``: a propensity that no arm could fall below, if there is one, known beforehand; without it likewise that
-      of the log's bandit. The interval then also uses the doubly robust rewards; it becomes narrower where rewards are
-      rare or arms differ much, not always.
-    - ``rewards``: q_t of your own, an array with a row for each row of the log and a column for each of ``arms``; or a
-      regression with ``fit`` and ``predict``, such as those of scikit-learn. Without it q_t = (S + a)/(N + 1), S and N
-      being the sum and the number of the arm's rewards so far and a the mean of all rewards so far and of one in the
-      middle of their range; or, if the log has contexts, ridge regression on them (for each arm by itself, with
-      standardised columns), whichever of both has predicted the rows before better.
-
     The doubly robust estimate is unbiased for any q_t that is made without the reward of row t and what came of it, and
-    the better q_t predicts, the steadier it is. So a regression is fitted on (context, arm as a unit vector) in time:
-    the rows are divided into ``folds`` parts that follow each other, and each is predicted by a fit on all parts before
-    it, the first one as without ``rewards``. (Folds that are predicted by later rows would leak: later choices depend
-    on earlier rewards where the log's policy learned.) An array is taken as it is and used for the estimate alone,
-    since nobody can see how it was made; the interval uses it nowhere. Predictions are cut to the range of rewards.
-    There is no estimate from predictions alone: it would be as wrong as these are.
+    the better q_t predicts, the steadier it is. There is no estimate from predictions alone: it would be as wrong as
+    these are.
 
     The interval is a confidence sequence: it holds for logs of policies that learn, and at whatever row one stops. It
     needs right propensities, a log that could choose every arm that the policy chooses, and rewards in their range.
     It is about the mean over the rows of Σ_a π_t(a) E[r_t | a, the rows before], so rewards may drift.
 
+    Parameters
+    ----------
+    log
+        A path, of a log or of a bandit's folder; a `rightarm.logs.Log` that was read already; a frame such as
+        `read_log` gives; or a mapping of columns ``arm``, ``propensity``, ``reward``, in the order of decisions. If it
+        has ``among`` in every row, the policy chooses among these. ``context``, if it is there, has a row of numbers
+        for each decision, as `Features.encode_many` makes them, or is a table of the features, which those of the
+        policy encode; ``arm_features`` has a row of numbers for each arm of ``among``.
+    policy
+        "uniform"; an arm, always that one; probabilities by arm, the same in every row; a function that takes the
+        context, an array with the columns of the log's context (`Features.names`), and gives probabilities, by arm, or
+        in the order of ``arms`` if these are given or are numbered 0, 1, 2 and so on; or a policy of rightarm. That one
+        learns from the log as it goes: π_t are the probabilities with which it would draw after the rows before t, in
+        the context of row t if it looks at contexts. What is estimated then is the mean reward of its choices made with
+        the log's knowledge, not what it would have found out by itself: `replay` estimates that.
+    arms
+        All arms, if the log does not show them all, or if their order matters.
+    reward_range
+        What rewards can be, known beforehand and not read off them. Without it the range that the log's bandit was
+        given, if the log says one, else 0 to 1. For a policy that is for rewards of a certain range (`Policy.rewards`),
+        rewards are scaled from this one to that.
+    missing
+        The reward that counts where none came; without it such rows are left out, which is right only if rewards are
+        lost by chance. Decisions whose window of reward is open are left out in any case.
+    confidence
+        The confidence of the interval.
+    floor
+        A propensity that no arm could fall below, if there is one, known beforehand; without it likewise that of the
+        log's bandit. The interval then also uses the doubly robust rewards; it becomes narrower where rewards are rare
+        or arms differ much, not always.
+    rewards
+        q_t of your own, an array with a row for each row of the log and a column for each of ``arms``; or a regression
+        with ``fit`` and ``predict``, such as those of scikit-learn. Without it q_t = (S + a)/(N + 1), S and N being the
+        sum and the number of the arm's rewards so far and a the mean of all rewards so far and of one in the middle of
+        their range; or, if the log has contexts, ridge regression on them (for each arm by itself, with standardised
+        columns), whichever of both has predicted the rows before better.
+
+        An array is taken as it is and used for the estimate alone, since nobody can see how it was made; the interval
+        uses it nowhere. Predictions are cut to the range of rewards.
+    folds
+        A regression is fitted on (context, arm as a unit vector) in time: the rows are divided into so many parts that
+        follow each other, and each is predicted by a fit on all parts before it, the first one as without ``rewards``.
+        (Folds that are predicted by later rows would leak: later choices depend on earlier rewards where the log's
+        policy learned.)
+
+    Returns
+    -------
+    Evaluation
+        The estimates, the interval, and warnings where they are worth little.
+
+    Raises
+    ------
+    ValueError
+        If the log is wrong, has no rewards, or has rewards outside their range; if the policy chooses arms that there
+        are not.
+
+    References
+    ----------
     Horvitz and Thompson 1952 (IPS); Swaminathan and Joachims 2015 (self-normalised); Dudík, Langford and Li 2011
     (doubly robust); Karampatziakis, Mineiro and Ramdas 2021 (the interval, see `rightarm.inference.confidence`).
 
+    Examples
+    --------
     >>> log = {"arm": ["a", "b"] * 500, "propensity": [0.8, 0.2] * 500, "reward": [0.0, 1.0] * 500}
     >>> result = evaluate(log, {"a": 0.8, "b": 0.2})
     >>> round(result.ips, 9), round(result.mean_weight, 9)
     (0.5, 1.0)
     """
-    log = log_of(log)
-    (low, high), floor = declared(log, reward_range, floor)
+    rows = read_rows(log, arms, reward_range=reward_range, missing=missing, floor=floor, features=features_for(policy))
+    rows.check_weights()
+    low, high = rows.reward_range
     span = high - low
-    rows = read_rows(log, arms, (low, high), missing, features_for(policy))
-    check_propensities(rows)
-    target = chooser_of(policy, rows, (low, high))
-    scaled = (rows.rewards - low) / span
-    models = expected_by(rewards, rows, scaled, (low, high), folds)
-    weights, robust, largest = weighted(rows, scaled, target, *models)
-    earned = weights * scaled
-    bound = None if floor is None else largest / check_floor(floor, rows)  # no weight can be larger
+    target = chooser_of(policy, rows)
+    weights, robust, largest = weighted(rows, target, *expected_by(rewards, rows, folds))
+    earned = weights * rows.scaled
+    bound = None if rows.floor is None else largest / rows.check_floor(rows.floor)  # no weight can be larger
     lower, upper = _interval(weights, earned, robust[-1], bound, confidence)
     total = float(weights.sum())
     name = name_of(policy)
-    warnings = [text for text in (warning_of(rows, log), *_complaints(rows, target, weights)) if text]
+    warnings = [text for text in (warning_of(rows), *_complaints(rows, target, weights)) if text]
     if lower > upper:
         warnings.append("the interval is empty: the propensities cannot be those that chose the arms")
     for text in warnings:
@@ -192,8 +215,8 @@ def evaluate(
         effective_rows=_effective(weights),
         mean_weight=total / weights.size,
         max_weight=float(weights.max()),
-        reward_range=(low, high),
-        floor=floor,
+        reward_range=rows.reward_range,
+        floor=rows.floor,
         warnings=tuple(warnings),
         open_windows=rows.open_windows,
     )
@@ -210,7 +233,7 @@ def _interval(weights: F64, earned: F64, robust: F64, bound: float | None, confi
     return min(1.0, joint_lower_bound(below, side)), max(0.0, 1 - joint_lower_bound(above, side))
 
 
-def weighted(rows: Rows, scaled: F64, target: Chooser, *models: Expected) -> tuple[F64, F64, float]:
+def weighted(rows: Rows, target: Chooser, *models: Expected) -> tuple[F64, F64, float]:
     """Return every row's weight, and its doubly robust reward by each model of what is expected.
 
     Models may be the same. The third is the largest probability that the target can give an arm.
@@ -218,7 +241,7 @@ def weighted(rows: Rows, scaled: F64, target: Chooser, *models: Expected) -> tup
     different = list(dict.fromkeys(models))
     weights, robust = np.empty(rows.arms.size), np.empty((len(different), rows.arms.size))
     law = np.zeros(len(rows.names))
-    for t, (arm, propensity, reward) in enumerate(zip(rows.arms, rows.propensities, scaled, strict=True)):
+    for t, (arm, propensity, reward) in enumerate(zip(rows.arms, rows.propensities, rows.scaled, strict=True)):
         available = rows.available(t)
         law[:] = 0.0
         law[available] = target.probabilities(t, available)

@@ -1,4 +1,4 @@
-"""What reward each arm is expected to bring in a row of a log: the part of doubly robust estimates that may be wrong.
+"""Rewards that each arm is expected to bring in a row of a log: the part of doubly robust estimates that may be wrong.
 
 Whatever is expected of row t, the estimate stays unbiased if it does not depend on the reward of that row, given the
 rows before. So everything here is made of the rows before only. Rewards are those scaled to 0 to 1, and so is what is
@@ -27,7 +27,7 @@ class Expected(Protocol):
     """Expects rewards row by row, and learns from each row after that."""
 
     def before(self, row: int) -> F64:
-        """What every arm is expected to bring in a row, from the rows before it."""
+        """Return what every arm is expected to bring in a row, from the rows before it."""
 
     def learn(self, row: int) -> None:
         """Take the reward of the row that was looked at last."""
@@ -36,9 +36,11 @@ class Expected(Protocol):
 class Means:
     """The mean reward of each arm in the rows before, drawn to the mean of all by one row more."""
 
-    def __init__(self, rows: Rows, scaled: F64) -> None:
-        self.arms, self.scaled = rows.arms, scaled
-        self.pulls, self.sums = np.zeros(len(rows.names)), np.zeros(len(rows.names))
+    def __init__(self, rows: Rows) -> None:
+        self.arms = rows.arms
+        self.scaled = rows.scaled
+        self.pulls = np.zeros(len(rows.names))
+        self.sums = np.zeros(len(rows.names))
         self.average = 0.5  # of all rows before, and one of 1/2
 
     def before(self, row: int) -> F64:
@@ -58,9 +60,11 @@ class Ridge:
     columns standardised by the rows so far), and a_t the mean of all rewards before and one of 1/2.
     """
 
-    def __init__(self, rows: Rows, scaled: F64, contexts: F64) -> None:
+    def __init__(self, rows: Rows, contexts: F64) -> None:
         count, size = len(rows.names), contexts.shape[1]
-        self.arms, self.scaled, self.contexts = rows.arms, scaled, np.ascontiguousarray(contexts)
+        self.arms = rows.arms
+        self.scaled = rows.scaled
+        self.contexts = np.ascontiguousarray(contexts)
         self.factor = np.zeros((arrowhead.sizes(size + 1, 0)[0], count))
         for arm in range(count):
             arrowhead.begin(self.factor, arm, size + 1, 0, RIDGE)
@@ -91,9 +95,12 @@ class Better:
     Regression on contexts does harm where rewards are rare or arms have few rows, and large weights make it worse.
     """
 
-    def __init__(self, rows: Rows, scaled: F64, first: Expected, second: Expected) -> None:
-        self.arms, self.scaled, self.models = rows.arms, scaled, (first, second)
-        self.errors, self.found = [0.0, 0.0], [np.empty(0), np.empty(0)]
+    def __init__(self, rows: Rows, first: Expected, second: Expected) -> None:
+        self.arms = rows.arms
+        self.scaled = rows.scaled
+        self.models = first, second
+        self.errors = [0.0, 0.0]
+        self.found = [np.empty(0), np.empty(0)]
 
     def before(self, row: int) -> F64:
         self.found = [model.before(row) for model in self.models]
@@ -106,12 +113,12 @@ class Better:
             model.learn(row)
 
 
-def running(rows: Rows, scaled: F64) -> Expected:
-    """What is expected without anything given: means, or regression on the contexts, if the log has them."""
-    means = Means(rows, scaled)
+def running(rows: Rows) -> Expected:
+    """Return what is expected without anything given: means, or regression on the contexts, if the log has them."""
+    means = Means(rows)
     if rows.contexts is None:
         return means
-    return Better(rows, scaled, means, Ridge(rows, scaled, rows.contexts.rows))
+    return Better(rows, means, Ridge(rows, rows.contexts.rows))
 
 
 # What somebody else expects.
@@ -120,7 +127,7 @@ def running(rows: Rows, scaled: F64) -> Expected:
 class Given:
     """Rewards that were expected beforehand: a row for each row of the log, and a column for each arm."""
 
-    def __init__(self, rewards: Any, rows: Rows, limits: tuple[float, float]) -> None:
+    def __init__(self, rewards: Any, rows: Rows) -> None:
         if not rows.ordered:
             raise ValueError(f"give arms= to say the order of the columns of rewards; the arms are {rows.names!r:.80}")
         length = rows.arms.size + rows.left_out
@@ -135,7 +142,7 @@ class Given:
         if not np.isfinite(table).all():
             row, arm = np.argwhere(~np.isfinite(table))[0]
             raise ValueError(f"rewards must be finite, got {table[row, arm]} in row {row + 1} for {rows.names[arm]!r}")
-        self.table = _scaled(table[rows.places], limits)
+        self.table = _scaled(table[rows.places], rows.reward_range)
 
     def before(self, row: int) -> F64:
         return np.asarray(self.table[row])
@@ -145,15 +152,17 @@ class Given:
 
 
 class Regressor:
-    """What somebody's regression expects, fitted on (context, arm as a unit vector) anew for each part of the log.
+    """Expects what a regression predicts, fitted on (context, arm as a unit vector) anew for each part of the log.
 
     The rows are divided into parts that follow each other; what is expected in a part is fitted on all parts before it.
     In the first one it is what `running` expects.
     """
 
-    def __init__(self, regressor: Any, rows: Rows, scaled: F64, limits: tuple[float, float], folds: int) -> None:
-        self.regressor, self.rows, self.limits = regressor, rows, limits
-        self.contexts, self.first = contexts_of(rows, regressor), running(rows, scaled)
+    def __init__(self, regressor: Any, rows: Rows, folds: int) -> None:
+        self.regressor = regressor
+        self.rows = rows
+        self.contexts = contexts_of(rows, regressor)
+        self.first = running(rows)
         count = check_count("folds", folds, least=2, most=rows.arms.size)
         self.starts = [i * rows.arms.size // count for i in range(count + 1)]
         self.table: F64 = np.zeros((0, len(rows.names)))  # of the present part
@@ -171,7 +180,7 @@ class Regressor:
             self.first.learn(row)
 
     def _predicted(self, start: int, stop: int) -> F64:
-        """What is expected from ``start`` to ``stop``, fitted on the rows before."""
+        """Return what is expected from ``start`` to ``stop``, fitted on the rows before."""
         model, every = copy.deepcopy(self.regressor), self.rows.every
         model.fit(self._design(self.contexts[:start], self.rows.arms[:start]), self.rows.rewards[:start])
         some = self.contexts[start:stop]
@@ -180,25 +189,23 @@ class Regressor:
             if column.size != stop - start or not np.isfinite(column).all():
                 must = "rewards must predict a finite number for each row"
                 raise ValueError(f"{must}, got {column!s:.80} from {model!r}")
-        return _scaled(np.array(columns, dtype=float).T, self.limits)
+        return _scaled(np.array(columns, dtype=float).T, self.rows.reward_range)
 
     def _design(self, contexts: F64, arms: I64) -> F64:
         return np.hstack([contexts, np.eye(len(self.rows.names))[arms]])
 
 
-def expected_by(
-    rewards: Any, rows: Rows, scaled: F64, limits: tuple[float, float], folds: int
-) -> tuple[Expected, Expected]:
-    """What the estimate expects, and what the interval: that may use nothing of which the origin is not known."""
+def expected_by(rewards: Any, rows: Rows, folds: int) -> tuple[Expected, Expected]:
+    """Return what the estimate expects, and what the interval: that may use nothing of unknown origin."""
     if rewards is None:
-        one = running(rows, scaled)
+        one = running(rows)
         return one, one
     if callable(getattr(rewards, "fit", None)) and callable(getattr(rewards, "predict", None)):
-        fitted = Regressor(rewards, rows, scaled, limits, folds)
+        fitted = Regressor(rewards, rows, folds)
         return fitted, fitted
-    return Given(rewards, rows, limits), running(rows, scaled)
+    return Given(rewards, rows), running(rows)
 
 
 def _scaled(table: F64, limits: tuple[float, float]) -> F64:
-    """Rewards in units of their range, cut off at its ends."""
+    """Return rewards in units of their range, cut off at its ends."""
     return np.clip((table - limits[0]) / (limits[1] - limits[0]), 0.0, 1.0)

@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from rightarm.evaluation.common import check_floor, declared, in_words, rows_in_words, warning_of
+from rightarm.evaluation.common import in_words, rows_in_words, warning_of
 from rightarm.evaluation.evaluate import weighted
 from rightarm.evaluation.expected import running
 from rightarm.evaluation.targets import chooser_of
 from rightarm.inference.confidence import check_confidence, joint_lower_bound
-from rightarm.logs.log import log_of
 from rightarm.logs.rows import Rows, read_rows
 from rightarm.text import number, signed
 from rightarm.types import F64
@@ -49,7 +48,7 @@ class Lift:
 
     @property
     def estimate(self) -> float:
-        """The estimate of the difference, per decision."""
+        """Return the estimate of the difference, per decision."""
         return self.logged - self.other
 
     def __str__(self) -> str:
@@ -84,27 +83,41 @@ def lift(
     the doubly robust r_t − Σ_a π(a) q_t(a) − w_t (r_t − q_t(A_t)) has its share of the bets too: much narrower where
     rewards are rare. The interval holds at any time, for logs of policies that learn, and where rewards drift; it needs
     right propensities (`sample_ratio`), a log that could choose what the other chooses, and rewards in their range.
-    Options are those of `evaluate`.
 
+    Parameters
+    ----------
+    against
+        "uniform", or an arm.
+    log, arms, reward_range, missing, confidence, floor
+        Those of `evaluate`.
+
+    Returns
+    -------
+    Lift
+        The estimate of the difference, and its interval.
+
+    References
+    ----------
     Karampatziakis, Mineiro and Ramdas, "Off-policy confidence sequences", ICML 2021.
 
+    Examples
+    --------
     >>> arms, chances, rewards = ["a", "b", "b", "b"], [0.25, 0.75, 0.75, 0.75], [0, 1, 1, 1]
     >>> found = lift({"arm": arms * 300, "propensity": chances * 300, "reward": rewards * 300})
     >>> round(found.estimate, 4), round(found.low, 4), round(found.high, 4)
     (0.25, 0.2065, 0.2637)
     """
-    log = log_of(log)
-    (low, high), floor = declared(log, reward_range, floor)
+    rows = read_rows(log, arms, reward_range=reward_range, missing=missing, floor=floor)
+    low, high = rows.reward_range
     span = high - low
-    rows = read_rows(log, arms, (low, high), missing)
-    scaled = (rows.rewards - low) / span
+    scaled = rows.scaled
     weights = _weights(rows, against)
     side = (1 + check_confidence(confidence)) / 2
     bets = [[((1 - scaled) * (weights - 1) + 1, 0.0)], [(scaled * (weights - 1) + 1, 0.0)]]
-    if floor is not None:
+    if rows.floor is not None:
         law = UNIFORM if against == UNIFORM else {against: 1.0}
-        _, (robust,), largest = weighted(rows, scaled, chooser_of(law, rows, (low, high)), running(rows, scaled))
-        bound = largest / check_floor(floor, rows)  # no weight can be larger
+        _, (robust,), largest = weighted(rows, chooser_of(law, rows), running(rows))
+        bound = largest / rows.check_floor(rows.floor)  # no weight can be larger
         bets[0].append((1 + scaled - robust, bound))
         bets[1].append((1 - scaled + robust, bound))
     least = joint_lower_bound(bets[0], side) - 1
@@ -120,11 +133,11 @@ def lift(
         low=span * least,
         high=span * most,
         confidence=confidence,
-        reward_range=(low, high),
-        floor=floor,
+        reward_range=rows.reward_range,
+        floor=rows.floor,
         left_out=rows.left_out,
         open_windows=rows.open_windows,
-        warning=warning_of(rows, log),
+        warning=warning_of(rows),
     )
 
 

@@ -11,8 +11,6 @@ import numpy as np
 from rightarm.evaluation.common import (
     as_html,
     as_text,
-    check_floor,
-    declared,
     in_words,
     rows_in_words,
     warning_of,
@@ -20,7 +18,6 @@ from rightarm.evaluation.common import (
 from rightarm.evaluation.targets import Target, chooser_of, features_for, name_of
 from rightarm.formula import check_count
 from rightarm.inference.confidence import interval
-from rightarm.logs.log import log_of
 from rightarm.logs.rows import Rows, read_rows
 from rightarm.types import F64
 
@@ -98,29 +95,47 @@ def replay(
     that no arm could fall below: a row with propensity μ is then kept with probability floor/μ only, which makes the
     rows kept even.
 
-    Parameters are those of `evaluate`; the policy draws from ``seed``. A policy that looks at contexts sees those of
-    the rows where it decides; its running means and deviations of features are of the rounds that it played.
+    Parameters
+    ----------
+    log, policy, arms, reward_range, missing, confidence, floor
+        Those of `evaluate`. A policy that looks at contexts sees those of the rows where it decides; its running means
+        and deviations of features are of the rounds that it played.
+    seed
+        The policy draws from it.
 
+    Returns
+    -------
+    Replay
+        The rewards of the rounds that the policy played, their mean, and its interval.
+
+    Raises
+    ------
+    ValueError
+        If the log was not collected evenly at random and there is no floor, or if the policy agreed with no row.
+
+    References
+    ----------
     Li, Chu, Langford and Wang, "Unbiased offline evaluation of contextual-bandit-based news article recommendation
     algorithms", WSDM 2011.
 
+    Examples
+    --------
     >>> import rightarm as ra
     >>> log = {"arm": ["a", "b", "b", "a"] * 200, "propensity": [0.5] * 800, "reward": [0.0, 1.0, 1.0, 0.0] * 200}
     >>> result = replay(log, ra.UCB(C=0.5))
     >>> result.pulls["b"] > 300, result.mean > 0.9
     (True, True)
     """
-    log = log_of(log)
-    (low, high), own = declared(log, reward_range, floor)
+    rows = read_rows(log, arms, reward_range=reward_range, missing=missing, floor=floor, features=features_for(policy))
+    low, high = rows.reward_range
     span = high - low
-    rows = read_rows(log, arms, (low, high), missing, features_for(policy))
-    target = chooser_of(policy, rows, (low, high))
+    target = chooser_of(policy, rows)
     random = np.random.default_rng(check_count("seed", seed, least=0))
     if floor is None and not _is_even(rows):
-        floor = own  # an even log would only lose rows by it
+        floor = rows.floor  # an even log would only lose rows by it
     if floor is None:
         _check_even(rows)
-    least = float(rows.propensities.min()) if floor is None else check_floor(floor, rows)
+    least = float(rows.propensities.min()) if floor is None else rows.check_floor(floor)
     kept = []
     for t, (arm, propensity, reward) in enumerate(zip(rows.arms, rows.propensities, rows.rewards, strict=True)):
         if floor is not None and random.random() * propensity >= least:
@@ -147,11 +162,11 @@ def replay(
         high=low + span * ends[1],
         confidence=confidence,
         pulls={name: int(count) for name, count in zip(rows.names, counts, strict=True)},
-        reward_range=(low, high),
+        reward_range=rows.reward_range,
         floor=floor,
         rewards=rewards,
         open_windows=rows.open_windows,
-        warning=warning_of(rows, log),
+        warning=warning_of(rows),
     )
 
 

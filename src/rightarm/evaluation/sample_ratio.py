@@ -78,13 +78,28 @@ def sample_ratio(log: Any, *, arms: Iterable[Any] | None = None, confidence: flo
     rows were lost or written twice: then no estimate from the log can be trusted. An alarm is false with probability
     1 − ``confidence`` at most (and one in a million), however often one looks while the log grows.
 
-    - ``log``: a path, a frame such as `read_log` gives, or a mapping of columns ``arm``, ``propensity`` and, if known,
-      ``among``, the arms that each row could choose, and ``id``. All decisions count, also those without a reward and
-      those whose window of reward is open: what was drawn does not depend on what comes of it.
-    - ``arms``: all arms, if the log does not show them all.
+    Parameters
+    ----------
+    log
+        A path, a frame such as `read_log` gives, or a mapping of columns ``arm``, ``propensity`` and, if known,
+        ``among``, the arms that each row could choose, and ``id``. All decisions count, also those without a reward and
+        those whose window of reward is open: what was drawn does not depend on what comes of it.
+    arms
+        All arms, if the log does not show them all.
+    confidence
+        One minus the probability of a false alarm.
 
+    Returns
+    -------
+    SampleRatio
+        The verdict; ``findings`` says in words what is wrong.
+
+    References
+    ----------
     `rightarm.inference.sample_ratio` has the method and references.
 
+    Examples
+    --------
     >>> fair = {"arm": ["a", "b", "b", "a", "a", "b"] * 5, "propensity": [0.5] * 30}
     >>> sample_ratio(fair).alarm
     False

@@ -1,4 +1,4 @@
-"""What `evaluate` and `replay` can evaluate: fixed probabilities, a function of the context, a policy that learns."""
+"""Targets of `evaluate` and `replay`: fixed probabilities, a function of the context, a policy that learns."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class Chooser(Protocol):
     """The probability of every arm, if it never changes."""
 
     def probabilities(self, row: int, arms: I64) -> F64:
-        """The probability of each of these arms in a row, if they are all that there are."""
+        """Return the probability of each of these arms in a row, if they are all that there are."""
 
     def choose(self, row: int, arms: I64, random: np.random.Generator) -> tuple[int, float]:
-        """One of these arms, and its probability."""
+        """Return one of these arms, and its probability."""
 
     def learn(self, row: int, arm: int, reward: float, probability: float) -> None:
         """Take the reward of an arm that was chosen in the row that was looked at last."""
@@ -87,9 +87,10 @@ class Learning:
 
     fixed: F64 | None = None
 
-    def __init__(self, policy: Policy, rows: Rows, reward_range: tuple[float, float]) -> None:
-        self.scale = reward_scale(policy, reward_range)
-        self.known, self.waiting = arms_for(policy), np.zeros(len(rows.names), dtype=np.int64)
+    def __init__(self, policy: Policy, rows: Rows) -> None:
+        self.scale = reward_scale(policy, rows.reward_range)
+        self.known = arms_for(policy)
+        self.waiting = np.zeros(len(rows.names), dtype=np.int64)
         self.law: Law | None = None  # that of the present state, until a reward changes it
         self.seen: Seen | None = None  # the context of the row that was looked at last
         self.rows = rows
@@ -124,11 +125,11 @@ class Learning:
         self.law = None
 
 
-def chooser_of(policy: Target, rows: Rows, reward_range: tuple[float, float]) -> Chooser:
-    """What chooses as ``policy`` says: a policy of rightarm, "uniform", always one arm, or probabilities by arm."""
+def chooser_of(policy: Target, rows: Rows) -> Chooser:
+    """Return what chooses as ``policy`` says: a policy, "uniform", always one arm, probabilities, or a function."""
     names = rows.names
     if isinstance(policy, Policy):
-        return Learning(policy, rows, reward_range)
+        return Learning(policy, rows)
     if policy == "uniform" and "uniform" not in names:
         return Fixed(np.full(len(names), 1 / len(names)))
     if isinstance(policy, str | int | float):  # always this arm
@@ -147,13 +148,13 @@ def chooser_of(policy: Target, rows: Rows, reward_range: tuple[float, float]) ->
 
 
 def no_arm_among(names: list[Any]) -> str:
-    """How an error ends about a name that is not among these arms."""
+    """Return the end of an error about a name that is not among these arms."""
     some = ", ".join(map(repr, names[:MOST_NAMES])) + (", ..." if len(names) > MOST_NAMES else "")
     return f"no arm of the log, which are {some}"
 
 
 def features_for(policy: Target) -> Features | None:
-    """The features of the contexts that a policy looks at, if it looks at any."""
+    """Return the features of the contexts that a policy looks at, if it looks at any."""
     if not isinstance(policy, Policy) or not policy.estimator.asks_context:
         return None
     estimator: Any = policy.estimator
@@ -162,7 +163,7 @@ def features_for(policy: Target) -> Features | None:
 
 
 def name_of(policy: Target) -> str:
-    """What a policy is called in results: a function by its name."""
+    """Return the name of a policy in results: a function by its name."""
     return str(getattr(policy, "__name__", policy))
 
 
@@ -170,7 +171,7 @@ def name_of(policy: Target) -> str:
 
 
 def chances_of(given: Any, rows: Rows) -> F64:
-    """Probabilities of all arms, given by arm or in their order, checked."""
+    """Return probabilities of all arms, given by arm or in their order, checked."""
     names = rows.names
     if isinstance(given, Mapping):
         unknown = [arm for arm in given if arm not in names]
@@ -197,7 +198,7 @@ def chances_of(given: Any, rows: Rows) -> F64:
 
 
 def relative(chances: F64, arms: I64) -> F64:
-    """Probabilities of some arms, if they are all that there are."""
+    """Return probabilities of some arms, if they are all that there are."""
     some = chances[arms]
     total = some.sum()
     if not total:
@@ -209,7 +210,7 @@ def relative(chances: F64, arms: I64) -> F64:
 
 
 def contexts_of(rows: Rows, policy: Any) -> F64:
-    """The contexts of a log, or an error if it has none."""
+    """Return the contexts of a log, or raise an error if it has none."""
     if rows.contexts is None:
         raise ValueError(
             f"log must have the context of every row for {policy!r}; bandits with log_context=False leave contexts out"

@@ -53,7 +53,7 @@ class Block:
 
     @cached_property
     def kinds(self) -> dict[type[Event], Kind]:
-        """The events of every type that there is."""
+        """Return the events of every type that there is."""
         types = list(map(type, self.events))
         kinds = dict[type[Event], Kind]()
         for type_ in dict.fromkeys(types):

@@ -15,7 +15,7 @@ from rightarm.files import write_whole
 from rightarm.logs.blocks import read_events
 from rightarm.logs.lines import LINES, Numbering, PathLike, as_lines
 from rightarm.logs.parquet import PARQUET, write_events
-from rightarm.logs.rows import Rows, read_rows
+from rightarm.logs.rows import ANY, Rows, read_rows
 from rightarm.types import F64
 
 # JSON lines and Parquet.
@@ -70,7 +70,7 @@ def to_obp(log: Any, *, arms: Iterable[Any] | None = None, missing: float | None
     >>> feedback["action"], feedback["pscore"], feedback["arms"]
     (array([1, 0]), array([0.5 , 0.25]), ['blue', 'red'])
     """
-    rows = read_rows(log, arms, missing=missing)
+    rows = read_rows(log, arms, reward_range=ANY, missing=missing)
     return {
         "n_rounds": rows.arms.size,
         "n_actions": len(rows.names),
@@ -133,7 +133,7 @@ def to_vw(
     path = Path(path)
     if path.suffix not in (".dsjson", ".txt"):
         raise ValueError(f"path must end in .dsjson or .txt, got {path}")
-    rows = read_rows(log, arms, missing=missing)
+    rows = read_rows(log, arms, reward_range=ANY, missing=missing)
     write_whole(path, "".join(_dsjson(rows) if path.suffix == ".dsjson" else _text(rows)).encode())
     return path
 

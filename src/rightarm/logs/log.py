@@ -80,6 +80,10 @@ class Log:
     periods: Sequence[Period] = (Period(0, Settings()),)
     """The settings of the bandit, one after the other."""
 
+    def __post_init__(self) -> None:
+        for array in (self.arms, self.propensities, self.rewards, self.among):
+            array.flags.writeable = False
+
     @staticmethod
     def read(path: PathLike) -> Log:
         """Read the log at a path, or of a bandit's folder, with all checks; errors name the line.
@@ -133,7 +137,7 @@ class Log:
 
     @cached_property
     def chosen_from(self) -> list[tuple[Any, ...] | None]:
-        """The arms that each decision could choose, by name; None where it is not known."""
+        """Return the arms that each decision could choose, by name; None where it is not known."""
         named: list[tuple[Any, ...] | None] = [tuple(self.names[i] for i in one) for one in self.lists]
         named.append(None)  # which -1 finds
         return [named[i] for i in self.among.tolist()]
@@ -181,7 +185,7 @@ def checked_path(path: PathLike) -> Path:
 
 
 class _Gathered:
-    """What a log holds, gathered block by block; arms, and lists of them, are numbered as they come."""
+    """Gathers what a log holds, block by block; arms, and lists of them, are numbered as they come."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -189,7 +193,8 @@ class _Gathered:
         self.steps = Steps()
         self.columns: dict[str, list[Any]] = {name: [] for name in NUMBERS}
         self.others: dict[str, list[tuple[int, Sequence[Any]]]] = {name: [] for name in DEFAULTS}
-        self.places = dict[tuple[type, Arm], int]()  # of arms
+        self.names = list[Arm]()
+        self.places = dict[type, dict[Arm, int]]()  # of arms in the names, by type
         self.lists = dict[tuple[int, ...], int]()
         self.arms = list[I32]()
         self.among = list[I32]()
@@ -235,11 +240,16 @@ class _Gathered:
         self.rows += len(decisions.events)
 
     def _numbers_of(self, arms: list[Arm]) -> list[int]:
-        known = self.places
-        keys = list(zip(map(type, arms), arms, strict=True))  # True and 1 are equal, but not the same name
-        for key in dict.fromkeys(keys):
-            known.setdefault(key, len(known))
-        return [known[key] for key in keys]
+        """Return the numbers of arms; True and 1 are equal, but not the same name."""
+        types = set(map(type, arms))
+        if len(types) > 1:
+            return [self._numbers_of([arm])[0] for arm in arms]
+        places = self.places.setdefault(next(iter(types), str), {})
+        for arm in dict.fromkeys(arms):
+            if arm not in places:
+                places[arm] = len(self.names)
+                self.names.append(arm)
+        return list(map(places.__getitem__, arms))
 
     def _list_of(self, arms: list[Arm]) -> int:
         return self.lists.setdefault(tuple(self._numbers_of(arms)), len(self.lists))
@@ -253,7 +263,7 @@ class _Gathered:
         more |= {"cancelled": outcomes.cancelled, "corrected": outcomes.corrected, "waiting": outcomes.waiting}
         latest = self.steps.latest
         return Log(
-            names=_names([arm for _, arm in self.places]),
+            names=_names(self.names),
             arms=np.concatenate([np.empty(0, np.int32), *self.arms]),
             propensities=numbers["propensity"],
             rewards=outcomes.rewards,

@@ -42,7 +42,7 @@ class Period(NamedTuple):
 
 @dataclass(frozen=True)
 class Outcomes:
-    """What became of the decisions of a log, in the order in which they were made."""
+    """The decisions of a log in the order in which they were made, with what became of them."""
 
     ids: I64
     places: I64

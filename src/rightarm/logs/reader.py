@@ -13,10 +13,10 @@ from rightarm.contexts import Features
 from rightarm.extras import polars_for
 from rightarm.formula import check_number
 from rightarm.logs import parquet
-from rightarm.logs.contexts import column_names, features_of
 from rightarm.logs.lines import LINES, PathLike, log_at
 from rightarm.logs.log import UNKNOWN, Log, check_arm_name, check_propensity
 from rightarm.logs.parquet import PARQUET
+from rightarm.logs.rows import column_names, features_of
 from rightarm.types import F64
 
 if TYPE_CHECKING:

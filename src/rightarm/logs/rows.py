@@ -1,22 +1,50 @@
-"""The decisions of a log that have a reward: what is evaluated, replayed and exported."""
+"""The decisions of a log that have a reward, with their contexts: what is evaluated, replayed and exported."""
 
 from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rightarm.contexts import Features
+from rightarm.errors import WrongValue
 from rightarm.formula import check_number
-from rightarm.logs.contexts import ArmFeatures, Contexts, arm_columns, context_columns, features_of
-from rightarm.logs.log import UNKNOWN, Log, check_propensity, log_of
+from rightarm.logs.events import Specification
+from rightarm.logs.log import UNKNOWN, Log, check_lengths, check_propensity, listed, log_of
+from rightarm.scores.rewards import check_reward_range
 from rightarm.types import F64, I64
 
+Ends = tuple[float, float]
+
 ANY = (-math.inf, math.inf)  # the range of rewards that have none
+LEAST = 1e-100  # propensity: squares of weights are summed
+
+
+class Contexts(NamedTuple):
+    """The contexts of decisions, a row of numbers for each."""
+
+    rows: F64
+    names: list[str]
+    """What the columns are called."""
+
+    def keeping(self, kept: I64) -> Contexts:
+        """Return some of the rows."""
+        return Contexts(self.rows[kept], self.names)
+
+
+class ArmFeatures(NamedTuple):
+    """The features of the arms that each decision could choose: a table for each, with a row for each of its arms."""
+
+    tables: list[F64]
+    names: list[str]
+
+    def keeping(self, kept: I64) -> ArmFeatures:
+        """Return those of some decisions."""
+        return ArmFeatures([self.tables[i] for i in kept.tolist()], self.names)
 
 
 @dataclass(frozen=True)
@@ -43,10 +71,38 @@ class Rows:
     """Whether the caller knows the order of ``names``: it was given, or they are 0, 1, 2 and so on."""
     open_windows: int = 0
     """How many of the rows that are not here have an open window of reward; the others have no reward."""
+    reward_range: Ends = ANY
+    """What rewards could be: as given, or as the log says, or 0 to 1."""
+    floor: float | None = None
+    """The propensity that no arm could fall below, as given or as the log says; None if neither does."""
+    default: float | None = None
+    """The reward that silence gets when a window closes, if the log says one."""
+
+    @property
+    def scaled(self) -> F64:
+        """Return the rewards in units of their range, from 0 to 1."""
+        low, high = self.reward_range
+        return (self.rewards - low) / (high - low)
+
+    def check_floor(self, floor: float) -> float:
+        """Return ``floor`` if no propensity of the log is below it."""
+        check_propensity("floor", floor)
+        least = float(self.propensities.min())
+        if least < floor * (1 - 1e-9):
+            raise WrongValue("floor", f"must be at most every propensity, got {floor} and {least} in the log")
+        return floor
+
+    def check_weights(self) -> None:
+        """Raise if a propensity is so small that the square of its weight is no number."""
+        row = int(np.argmin(self.propensities))
+        least = float(self.propensities[row])
+        if least < LEAST:
+            arm = self.names[self.arms[row]]
+            raise WrongValue("propensity", f"must be at least {LEAST:g}, got {least} for arm {arm!r}")
 
     @functools.cached_property
     def every(self) -> I64:
-        """All arms."""
+        """Return all arms."""
         return np.arange(len(self.names))
 
     def available(self, row: int) -> I64:
@@ -57,8 +113,10 @@ class Rows:
 def read_rows(
     log: Any,
     arms: Iterable[Any] | None = None,
-    reward_range: tuple[float, float] = ANY,
+    *,
+    reward_range: Ends | None = None,
     missing: float | None = None,
+    floor: float | None = None,
     features: Features | None = None,
 ) -> Rows:
     """Return the rows of a log that have a reward, checked.
@@ -66,13 +124,15 @@ def read_rows(
     ``log`` is a path, a `Log`, a frame such as `read_log` gives, or a mapping of columns ``arm``, ``propensity``,
     ``reward`` and perhaps ``among``, the arms that each row could choose, ``context`` and ``arm_features``. ``arms``
     names all arms, if the log does not show them all; ``missing`` is the reward of rows that have none, which are left
-    out without it. Rows with an open window of reward (``open_window``) are left out in any case.
-    ``features`` encode contexts that are not numbers yet.
+    out without it. Rows with an open window of reward (``open_window``) are left out in any case. ``reward_range`` and
+    ``floor`` are those of the log's bandit where they are not given. ``features`` encode contexts that are not numbers
+    yet.
     """
     log = log_of(log)
+    limits = declared_range(log, reward_range)
     rewards, kept = _rewards(log, missing)
     _check_propensities(log, kept)
-    _check_range(rewards, kept, reward_range)
+    _check_range(rewards, kept, limits)
     knows_lists = not (log.among == UNKNOWN).any()
     used = np.unique(log.among) if knows_lists else np.empty(0, dtype=np.int64)
     found = {*np.unique(log.arms).tolist(), *(arm for i in used.tolist() for arm in log.lists[i])}
@@ -93,7 +153,18 @@ def read_rows(
         ids=None if log.ids is None else [log.ids[i] for i in kept.tolist()],
         ordered=arms is not None or names == list(range(len(names))),
         open_windows=0 if log.open is None else int(log.open.sum()),
+        reward_range=limits,
+        floor=log.floor or None if floor is None else floor,
+        default=log.settings.default,
     )
+
+
+def declared_range(log: Log, reward_range: Ends | None) -> Ends:
+    """Return the range of rewards that is given, or that of the log's bandit, or 0 to 1."""
+    if reward_range == ANY:
+        return ANY
+    own = log.reward_range or (0.0, 1.0)
+    return check_reward_range(own if reward_range is None else reward_range)
 
 
 def _rewards(log: Log, missing: float | None) -> tuple[F64, I64]:
@@ -115,7 +186,7 @@ def _check_propensities(log: Log, kept: I64) -> None:
         check_propensity(f"propensity of row {row + 1}", float(log.propensities[row]))
 
 
-def _check_range(rewards: F64, kept: I64, reward_range: tuple[float, float]) -> None:
+def _check_range(rewards: F64, kept: I64, reward_range: Ends) -> None:
     low, high = reward_range
     outside = kept[(rewards[kept] < low) | (rewards[kept] > high) | np.isinf(rewards[kept])]
     if outside.size:
@@ -161,3 +232,118 @@ def _features(
         lists = [tuple(names)] * log.arms.size if is_given else None
     place = {name: i for i, name in enumerate(names)}
     return contexts, arm_columns(log.more, lists, place, own_of_arms)
+
+
+# Contexts.
+
+
+def context_columns(
+    log: Mapping[str, Any], length: int, features: Features | None, own: Features | None
+) -> Contexts | None:
+    """Return the column ``context`` of a log, None if a decision has no context.
+
+    It has rows of numbers, which are encoded already, mappings, or is a frame or a mapping of columns itself. What is
+    named is encoded by ``features``, or is numbers. ``own`` are the features that the log says it has.
+    """
+    if "context" not in log:
+        return None
+    column = log["context"]
+    if isinstance(column, np.ndarray) and column.ndim == 2 and column.dtype.kind in "biuf":
+        found = _encoded(column.astype(float), own, features)
+    elif isinstance(column, Mapping) or hasattr(type(column), "columns"):
+        found = _by_name(column, list(getattr(column, "columns", column)), features)
+    else:
+        rows = listed(column)
+        if any(row is None for row in rows):
+            return None
+        named = bool(rows) and all(isinstance(row, Mapping) for row in rows)
+        found = _by_name(rows, list(rows[0]), features) if named else _encoded(_table(rows), own, features)
+    check_lengths([length, len(found.rows)])
+    return found
+
+
+def _by_name(contexts: Any, names: list[str], features: Features | None) -> Contexts:
+    """Encode contexts whose features are named; without features they are numbers."""
+    known = features or Features.accept("context", names)
+    return Contexts(known.encode_many(contexts), known.names)
+
+
+def _encoded(table: F64, *known: Features | None) -> Contexts:
+    """Take contexts that are numbers already, with the names of the features that are known."""
+    wrong = ~np.isfinite(table).all(axis=1)
+    if wrong.any():
+        i = int(np.argmax(wrong))
+        raise ValueError(f"context must be finite numbers, got {table[i].tolist()!r:.80} in row {i + 1}")
+    return Contexts(table, column_names(table.shape[1], *known))
+
+
+def column_names(size: int, *known: Features | None) -> list[str]:
+    """Return the names of so many columns, by the first features that have as many."""
+    plain = Features.accept("context", size)
+    return next(one.names for one in (*known, plain) if one is not None and one.size == size)
+
+
+def _table(rows: list[Any]) -> F64:
+    """Return rows of numbers as an array."""
+    for i, row in enumerate(rows):
+        if not hasattr(row, "__len__") or isinstance(row, str | Mapping):
+            raise TypeError(f"context must be a row of numbers or a mapping, got {row!r:.80} in row {i + 1}")
+        if len(row) != len(rows[0]):
+            raise ValueError(
+                f"context must have as many numbers in every row, got {len(rows[0])} in row 1 and {len(row)} in row "
+                f"{i + 1}; a log without the column context is evaluated without contexts"
+            )
+    try:
+        return np.array(rows, dtype=float).reshape(len(rows), -1)
+    except (TypeError, ValueError):
+        text = "context must be numbers; Features.encode_many makes numbers of other values"
+        raise TypeError(f"{text}, got {rows[0]!r:.80} in row 1") from None
+
+
+# Features of arms.
+
+
+def arm_columns(
+    log: Mapping[str, Any], arms: list[tuple[Any, ...]] | None, place: Mapping[Any, int], own: Features | None
+) -> ArmFeatures | None:
+    """Return the column ``arm_features`` of a log, None if a decision has none: arms in the order of their numbers.
+
+    ``arms`` has the arms of each decision in the order in which the log gives their features.
+    """
+    rows = listed(log["arm_features"]) if "arm_features" in log else [None]
+    if any(row is None for row in rows):
+        return None
+    if arms is None:
+        raise ValueError("arm_features need the column among, or arms, which say whose features they are")
+    check_lengths([len(arms), len(rows)])
+    orders = {some: np.argsort([place[arm] for arm in some]) for some in set(arms)}
+    tables = list[F64]()
+    size: int | None = None
+    for i, (row, some) in enumerate(zip(rows, arms, strict=True)):
+        table = _arm_table(row)
+        size = table.shape[-1] if size is None else size
+        if table.shape != (len(some), size) or not np.isfinite(table).all():
+            raise ValueError(
+                f"arm_features must be finite numbers, as many for every arm, got {row!r:.80} in row {i + 1}"
+            )
+        tables.append(table[orders[some]])
+    return ArmFeatures(tables, column_names(size or 0, own))
+
+
+def _arm_table(row: Any) -> F64:
+    try:
+        return np.array(row, dtype=float)
+    except (TypeError, ValueError):  # a list that is uneven, or not of numbers
+        return np.full((1, 1), np.nan)
+
+
+def features_of(policy: Specification | None) -> tuple[Features | None, Features | None]:
+    """Return the features of contexts and those of arms that a policy looks at, None where it looks at none."""
+    given: Any = policy
+    for name in ("parameters", "estimator", "parameters"):
+        given = given.get(name) if isinstance(given, Mapping) else None
+    if not isinstance(given, Mapping) or "features" not in given:
+        return None, None
+    arms = given.get("arm_features")
+    context = Features.accept("features", given["features"])
+    return context, None if arms is None else Features.accept("arm_features", arms)

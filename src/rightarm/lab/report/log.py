@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from rightarm import inference
-from rightarm.evaluation.common import declared, warning_of
+from rightarm.evaluation.common import warning_of
 from rightarm.evaluation.lift import UNIFORM, Lift, lift
 from rightarm.evaluation.sample_ratio import SampleRatio, sample_ratio
 from rightarm.files import write_whole
@@ -24,10 +24,9 @@ from rightarm.lab.report.charts import text as label
 from rightarm.lab.report.differences import Value
 from rightarm.lab.report.pages import render
 from rightarm.lab.run.runner import duration
-from rightarm.logs.contexts import features_of
 from rightarm.logs.events import Changed
 from rightarm.logs.log import UNKNOWN, Log, log_of
-from rightarm.logs.rows import Rows, read_rows
+from rightarm.logs.rows import Rows, features_of, read_rows
 from rightarm.simulation.panels import Style, styles_of
 from rightarm.text import counted, number, percent, signed
 from rightarm.types import F64, I64
@@ -102,10 +101,10 @@ def log_report(
     """
     default_title = f"Report of {Path(log).name}" if isinstance(log, str | os.PathLike) else "Report of a log"
     log = log_of(log)
-    limits, least = declared(log, reward_range, floor)
-    rows = read_rows(log, None, limits, missing)
-    page = _Page(log, rows, limits, check_confidence(confidence), log.settings.control if control is None else control)
-    page.options = {"reward_range": limits, "missing": missing, "confidence": confidence, "floor": least}
+    rows = read_rows(log, reward_range=reward_range, missing=missing, floor=floor)
+    page = _Page(log, rows, check_confidence(confidence), log.settings.control if control is None else control)
+    page.options = {"missing": missing, "confidence": confidence}
+    page.options |= {"reward_range": rows.reward_range, "floor": rows.floor}
     path = Path(path)
     write_whole(path, page.render(title or default_title).encode())
     return path
@@ -142,12 +141,10 @@ class _Page:
     options: dict[str, Any]
     """Those of `lift`."""
 
-    def __init__(
-        self, log: Log, rows: Rows, reward_range: tuple[float, float], confidence: float, control: Hashable
-    ) -> None:
+    def __init__(self, log: Log, rows: Rows, confidence: float, control: Hashable) -> None:
         self.log = log
         self.rows = rows
-        self.range = reward_range
+        self.range = rows.reward_range
         self.confidence = confidence
         self.is_contextual = _is_contextual(log)
         self.kinds = _left_out(log)
@@ -158,12 +155,12 @@ class _Page:
         places = {name: i for i, name in enumerate(self.names)}
         self.arms = np.array([places.get(name, -1) for name in log.names])[log.arms]  # of all decisions
         self.statistics = self._statistics()
-        self.means: Means = inference.means(*self.statistics, reward_range, confidence)
+        self.means: Means = inference.means(*self.statistics, self.range, confidence)
         self.check: SampleRatio = sample_ratio(log)
-        self.warning = warning_of(rows, log)
+        self.warning = warning_of(rows)
 
     def _named(self, control: Hashable) -> Any:
-        """The control among the arms; by its text, since a command line knows no other."""
+        """Find the control among the arms; by its text, since a command line knows no other."""
         if control is None:
             return self.names[0]
         found = [name for name in self.names if name == control] or [n for n in self.names if str(n) == str(control)]
@@ -214,7 +211,7 @@ class _Page:
     # Answers.
 
     def _best(self) -> Best:
-        """Of the arms that the last decision could choose."""
+        """Find the best of the arms that the last decision could choose."""
         among = _arms_of(self.log, -1)
         own = [i for i, name in enumerate(self.names) if among is None or name in among]
         counts, means, spreads = (column[own] for column in self.statistics)
@@ -233,7 +230,7 @@ class _Page:
         return inference.difference(counts, means, spreads, self.range, self.confidence, names=names)
 
     def _weighted(self, names: tuple[str, str], pair: list[int]) -> Difference:
-        """The difference of two arms over the decisions that could choose both, by propensities."""
+        """Estimate the difference of two arms over the decisions that could choose both, by propensities."""
         rows, first, second = self.rows, *pair
         kept = np.ones(rows.arms.size, dtype=bool)
         if rows.among is not None:
@@ -243,7 +240,7 @@ class _Page:
         return inference.weighted_difference(*columns, self.range, self.confidence, floor=floor, names=names)
 
     def _lift_row(self, against: Any) -> dict[str, str]:
-        """Lift in words; where the log cannot say it, why not."""
+        """Return lift in words; where the log cannot say it, why not."""
         other = "choosing at random" if against == UNIFORM else f"always {against}"
         try:
             found: Lift = lift(self.log, against, **self.options)
@@ -283,7 +280,7 @@ class _Page:
         return {"decisions": f"{self.arms.size:,}", "from": when, "rewards": rewards, "arms": f"{len(self.names):,}"}
 
     def _delays(self) -> list[list[str]]:
-        """Quantiles of the time from decision to reward, of all arms and of each."""
+        """Return quantiles of the time from decision to reward, of all arms and of each."""
         delays = _delays_of(self.log)
         if delays is None or np.isnan(delays).all():
             return []
@@ -328,7 +325,7 @@ def _seconds(seconds: float) -> str:
 
 
 def _share_chart(names: Sequence[str], arms: I64, asked: F64 | None) -> Chart:
-    """The share of each arm in the decisions of every part of the time, stacked."""
+    """Draw the share of each arm in the decisions of every part of the time, stacked."""
     places: F64 = np.arange(1.0, arms.size + 1) if asked is None else asked
     edges = np.linspace(places[0], np.nextafter(max(float(places.max()), places[0] + 1e-3), np.inf), BINS + 1)
     which = np.clip(np.searchsorted(edges, places, side="right") - 1, 0, BINS - 1)
@@ -358,7 +355,7 @@ def _share_chart(names: Sequence[str], arms: I64, asked: F64 | None) -> Chart:
 
 
 def _styles(names: Sequence[str], arms: I64) -> dict[str, Style]:
-    """How the arms that were chosen most often look, in their order."""
+    """Return the styles of the arms that were chosen most often, in their order."""
     most = np.argsort(-np.bincount(arms, minlength=len(names)), kind="stable")[:MOST_COLOURS]
     return styles_of(names[i] for i in sorted(most.tolist()))
 
@@ -378,7 +375,7 @@ def _area(name: str, x: Sequence[Any], y: F64, color: str) -> dict[str, Any]:
 
 
 def _estimate_chart(title: str, names: Sequence[str], arms: I64, means: F64, found: Means) -> Chart:
-    """Every arm's mean reward as a dot, its interval as a line."""
+    """Draw every arm's mean reward as a dot, its interval as a line."""
     known = [i for i in range(len(names)) if not np.isnan(found.lows[i])]
     layout = {
         "height": 80 + 30 * len(known),
