@@ -2,9 +2,9 @@
 
     python -m benchmarks.refused [--pending 300000] [--batches 1000]
 
-Both bandits are in one store (SQLite, in a temporary folder) with one thread that commits, as in the service. A batch has
-two rewards of one decision that contradict each other, so it is refused. Asks are made one after the other, first alone
-and then beside the batches; the same number of each. What counts is the ratio of the two 99% quantiles.
+Both bandits are in one store (SQLite, in a temporary folder) with one thread that commits, as in the service. A batch
+has two rewards of one decision that contradict each other, so it is refused. Asks are made one after the other, first
+alone and then beside the batches. What counts is the ratio of the two 99% quantiles.
 """
 
 from __future__ import annotations
@@ -74,13 +74,11 @@ def main() -> None:
         commits.close()
     for name, found in (("alone", alone), ("beside refused batches", beside)):
         median, high = np.quantile(found, [0.5, 0.99]) * 1e3
-        print(
-            f"{name:<24} {len(found):>6} asks   median {median:6.2f} ms   p99 {high:6.2f} ms   most {max(found) * 1e3:6.2f} ms"
-        )
+        times = f"median {median:6.2f} ms   p99 {high:6.2f} ms   most {max(found) * 1e3:6.2f} ms"
+        print(f"{name:<24} {len(found):>6} asks   {times}")
     ratio = np.quantile(beside, 0.99) / np.quantile(alone, 0.99)
-    print(
-        f"p99 beside {given.batches:,} refused batches on {given.pending:,} pending decisions: {ratio:.2f} times that alone"
-    )
+    what = f"{given.batches:,} refused batches on {given.pending:,} pending decisions"
+    print(f"p99 beside {what}: {ratio:.2f} times that alone")
 
 
 if __name__ == "__main__":

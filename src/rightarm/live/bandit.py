@@ -229,7 +229,9 @@ class Bandit(Generic[A]):
         if self._is_stale:
             self._refold()
         state = self._state
-        now = _now(self._clock)
+        now = self._clock()
+        if type(now) is not float or not math.isfinite(now):
+            now = check_number("clock", now)
         if state.settings.window_of_reward is not None:
             self._happen(decide.close_windows(state, now))
             self._look_after(now)
@@ -443,7 +445,8 @@ class Bandit(Generic[A]):
             one = state.see(context, arm_features, members)
             decision = decide.decide(state, self._draws, now, members, one, unit, meta)
             self._happen((decision,), () if one is None else (one,))
-            self._look_after(now)
+            if self._until_base <= 0 or self._folder is not None:
+                self._look_after(now)
             return decision if one is None else state.ledger.pending[decision.id].decision
 
     # Rewards.
@@ -480,7 +483,8 @@ class Bandit(Generic[A]):
             if alone and reward is not None and isinstance(decision, Decision | int | str):  # by far the most
                 events, outcome = decide.reward(state, decision, reward, now)
                 self._happen(events)
-                self._look_after(now)
+                if self._until_base <= 0 or self._folder is not None or state.settings.guardrail is not None:
+                    self._look_after(now)
                 return outcome in TAKEN
             rewards = decide.Rewards(state, now)
             outcomes = _told(rewards, decision, reward, arm, context, arm_features)

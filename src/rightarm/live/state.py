@@ -17,6 +17,7 @@ import numpy as np
 
 from rightarm.contexts import Features
 from rightarm.errors import WrongType, WrongValue
+from rightarm.estimators.estimator import Estimator
 from rightarm.live.another_policy import carried_over, change_of_scale, policy_from
 from rightarm.live.arms import Arms, Law, Lesson, check_reward, draw
 from rightarm.live.contextual import ContextArms, Seen, arms_for
@@ -37,7 +38,7 @@ from rightarm.logs.events import (
 )
 from rightarm.logs.settings import KEEP, Settings
 from rightarm.scores.policy import Policy
-from rightarm.scores.rewards import Scale, reward_scale
+from rightarm.scores.rewards import LARGEST, Scale, reward_scale
 from rightarm.types import F64, I64
 
 HOLDOUT = "holdout"
@@ -105,6 +106,8 @@ class State:
         self.settings = settings
         self.known = known
         self._contextual = known.estimator.asks_context
+        has_check = type(known.estimator).check is not Estimator.check
+        self._check = known.estimator.check if has_check else None
         self.scale = scale
         self.least_floor = min(self.least_floor, settings.floor)
         self.least_even = min(self.least_even, settings.holdout if settings.control is None else 0.0)
@@ -116,13 +119,15 @@ class State:
 
     def check_reward(self, reward: Any, field: str = "reward") -> float:
         """Return ``reward``, if it can be learned."""
-        value = check_reward(reward)
+        is_usual = type(reward) is float and -LARGEST <= reward <= LARGEST  # by far the most
+        value = reward if is_usual else check_reward(reward)
         limits = self.reward_range
         if limits is not None and not limits[0] <= value <= limits[1]:
             hint = "" if self.settings.reward_range else f", which {self.known.policy} is for; see reward_range"
             what = f"must be from {limits[0]:g} to {limits[1]:g}{hint}, got {value}"
             raise WrongValue(field, what, code="out_of_range")
-        self.known.estimator.check(value if self.scale is None else self.scale.apply(value))
+        if self._check is not None:
+            self._check(value if self.scale is None else self.scale.apply(value))
         return value
 
     def scaled(self, reward: float) -> float:

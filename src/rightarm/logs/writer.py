@@ -93,6 +93,7 @@ class LogWriter:
         self.path = Path(path)
         self.sync = sync
         self._rotation = rotation_from(rotate)
+        self._rotates = rotate is not None
         self._threads = threading.Lock()
         self._process = os.getpid()
         self._held = Held()
@@ -256,7 +257,7 @@ class LogWriter:
         """Write events whole or not at all: half a line would spoil the next one too."""
         end = self._end
         lines = self._lines(end, events)
-        if self._rotation.is_due(end.size, len(lines), end.latest, events[0].time):
+        if self._rotates and self._rotation.is_due(end.size, len(lines), end.latest, events[0].time):
             end = self._next_part(end)
             lines = self._lines(end, events)
         after = _after(end, lines, events)
