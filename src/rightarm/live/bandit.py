@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from rightarm.errors import WrongType, WrongValue
 from rightarm.extras import polars_for
-from rightarm.files import write_whole
+from rightarm.files import PROCESS, write_whole
 from rightarm.formula import check_count, check_number
 from rightarm.inference import Best, Coefficients, Difference
 from rightarm.live import answers, decide, explanations, recovery, saved, summary
@@ -193,7 +193,7 @@ class Bandit(Generic[A]):
         self._until_base = 0  # how many events more until the state is copied
         self._folder: Folder | None = None
         self._guardrail = decide.Guardrail()
-        self._process = os.getpid()
+        self._process = PROCESS[0]
         self._threads = threading.RLock()
         self._is_stale = False  # whether something broke off between a journal and the state
         self._recent = MemoryJournal(0 if log is None else log.events)
@@ -207,7 +207,7 @@ class Bandit(Generic[A]):
 
         In a process that was forked it may belong to a thread that is not there, and would be waited for without end.
         """
-        if self._process != os.getpid():
+        if self._process != PROCESS[0]:
             raise RuntimeError(
                 f"this bandit was made by process {self._process}, of which this one is a fork: both would make "
                 "the same decisions. Make the bandit after forking, or have one process decide for all"
@@ -297,7 +297,7 @@ class Bandit(Generic[A]):
 
         In a process that was forked there is nothing to close: the log was left to the parent.
         """
-        if self._process != os.getpid():
+        if self._process != PROCESS[0]:
             return
         with self._lock:
             state = self._current()

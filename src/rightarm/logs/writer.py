@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from rightarm.errors import WrongType, WrongValue
-from rightarm.files import Held, sync_folder, write_whole
+from rightarm.files import PROCESS, Held, sync_folder, write_whole
 from rightarm.logs.blocks import read_blocks
 from rightarm.logs.events import (
     DECODER,
@@ -95,7 +95,7 @@ class LogWriter:
         self._rotation = rotation_from(rotate)
         self._rotates = rotate is not None
         self._threads = threading.Lock()
-        self._process = os.getpid()
+        self._process = PROCESS[0]
         self._held = Held()
         self._unfinished: tuple[_End, _End] | None = None  # a write that was broken off: from where, and to where
         if self.path.suffix != LINES:
@@ -220,7 +220,7 @@ class LogWriter:
     def last_id(self) -> int | None:
         """Return the largest id of a decision in the log."""
         self._look()
-        with self._threads if os.getpid() == self._process else contextlib.nullcontext():
+        with self._threads if PROCESS[0] == self._process else contextlib.nullcontext():
             return self._known_order().last_id
 
     def __iter__(self) -> Iterator[Event]:
@@ -246,7 +246,7 @@ class LogWriter:
             self._append(events)
 
     def _check_process(self) -> None:
-        if os.getpid() != self._process:
+        if PROCESS[0] != self._process:
             raise ValueError(f"the log {self.path} was opened by process {self._process}; open it after forking")
 
     def _check_open(self) -> None:
@@ -304,7 +304,7 @@ class LogWriter:
 
     def _look(self) -> None:
         """Look at the file if a write was broken off."""
-        if self._unfinished is not None and os.getpid() == self._process and self._held.files:
+        if self._unfinished is not None and PROCESS[0] == self._process and self._held.files:
             with self._threads:
                 self._look_at_file()
 
@@ -355,7 +355,7 @@ class LogWriter:
 
     def close(self) -> None:
         """Hand everything to the disk and let the next writer in."""
-        if os.getpid() != self._process:
+        if PROCESS[0] != self._process:
             return  # the file was closed here when this process was forked
         self._look()
         with self._threads:
