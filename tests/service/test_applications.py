@@ -183,13 +183,15 @@ def test_nobody_tells_a_reward_without_having_seen_a_button(
     assert [row["mean"] for row in rows if row["pulls"]] == [0.0] * sum(row["pulls"] > 0 for row in rows)
 
 
-def test_the_page_comes_without_the_service(sqlite_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("made", [flask, pytest.param(node, marks=pytest.mark.full)])
+def test_the_page_comes_without_the_service(
+    made: Any, sqlite_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SECRET_KEY", "a long random text of your own")
-    for made in (flask, node):
-        with contextlib.ExitStack() as stack:
-            address = stack.enter_context(listening(sqlite_url, Clock()))
-            with made(address, tmp_path) as send:
-                _, cookie = visit(send)
-                stack.close()
-                assert shown(send("GET", "/", "")[1]) == shown(send("GET", "/", cookie)[1]) == "Order now"
-                assert send("POST", "/clicked", cookie)[:2] == (200, "Thank you.")
+    with contextlib.ExitStack() as stack:
+        address = stack.enter_context(listening(sqlite_url, Clock()))
+        with made(address, tmp_path) as send:
+            _, cookie = visit(send)
+            stack.close()
+            assert shown(send("GET", "/", "")[1]) == shown(send("GET", "/", cookie)[1]) == "Order now"
+            assert send("POST", "/clicked", cookie)[:2] == (200, "Thank you.")
