@@ -300,7 +300,7 @@ def test_the_axis_is_that_of_the_coefficients() -> None:
     """Few rewards have wide intervals, which are cut and end in arrows; with many the axis ends where they do."""
 
     def axis(rounds: int) -> tuple[float, float, float, set[str]]:
-        bandit, random = bandit_of(["x"], reward_range=(0, 1)), np.random.default_rng(1)
+        bandit, random = bandit_of(["x"], reward_range=(0, 1), floor=0.25), np.random.default_rng(1)
         for _ in range(rounds):
             x = random.uniform(-1, 1)
             bandit.tell(bandit.ask(context=[x]), float(random.random() < 0.5 + 0.5 * x))
