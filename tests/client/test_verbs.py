@@ -19,7 +19,7 @@ import pytest
 
 import rightarm as ra
 from rightarm.client import ServiceError
-from rightarm.client.steps import FIRST_PAUSE, LONGEST_PAUSE, Lost, Reply, Request, patiently
+from rightarm.client.steps import FIRST_PAUSE, LONGEST_PAUSE, Lost, Reply, Sending, patiently
 from rightarm.logs.events import Decision
 from rightarm.messages import Ask, Change, Definition, Tell
 from rightarm.store import open_store, verbs
@@ -322,7 +322,7 @@ def pauses(answers: list[Reply | Lost], retries: int) -> tuple[list[float], Any]
     """The pauses of a request that gets these answers, and what comes of it: a body or an error."""
 
     def steps() -> Any:
-        return (yield Request("POST", "/bandits/home/ask"))
+        return (yield Sending("POST", "/bandits/home/ask"))
 
     talk, answer, found = patiently(steps(), retries, random.Random(1)), None, list[float]()
     left = list(answers)

@@ -7,7 +7,6 @@ import contextlib
 import io
 import json
 import sqlite3
-import threading
 import time
 
 import pytest
@@ -91,7 +90,7 @@ def test_an_event_that_is_gone_is_damage_that_is_said(sqlite_url: str) -> None:
     store, service = made(sqlite_url, Clock())
     [choice] = store.do("home", lambda live: verbs.ask(live, Ask()))
     service.close()  # which writes a snapshot
-    assert all(thread.name != "commits" for thread in threading.enumerate())
+    assert service.log._listener._thread is None  # it has ended
     with contextlib.closing(sqlite3.connect(sqlite_url.removeprefix("sqlite:///"), isolation_level=None)) as file:
         file.execute("DELETE FROM events WHERE bandit = 1 AND n = 2")
     log = io.StringIO()

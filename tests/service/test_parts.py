@@ -25,8 +25,8 @@ from rightarm.service import server
 from rightarm.service.access import LOCAL
 from rightarm.service.app import App, depth
 from rightarm.service.operations import Operation, Request
-from rightarm.service.policies import Policies
-from rightarm.service.problems import Refusal, Reply, refusal_of, reply_to
+from rightarm.service.policy_texts import Policies
+from rightarm.service.problems import Refusal, Response, refusal_of, reply_to
 from rightarm.service.ratio import Watch
 from rightarm.service.reading import arms_by_text
 from rightarm.service.service import Service
@@ -219,8 +219,8 @@ def test_a_stream_ends_when_the_client_is_gone() -> None:
         finally:
             ended.append("closed")
 
-    async def stream(request: Request) -> Reply:
-        return Reply(endless(), media="text/plain")
+    async def stream(request: Request) -> Response:
+        return Response(endless(), media="text/plain")
 
     async def receive() -> Any:
         while len(sent) < 5:

@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rightarm.client.steps import Known, Lost, Reply, Request, Steps, T, patiently
+from rightarm.client.steps import Known, Lost, Reply, Sending, Steps, T, patiently
 from rightarm.extras import needed_for
 from rightarm.formula import check_count, check_number
 
@@ -71,8 +71,8 @@ class Blocking:
                 return found
             answer = self._do(step)
 
-    def _do(self, step: Request | float) -> Reply | Lost | None:
-        if not isinstance(step, Request):
+    def _do(self, step: Sending | float) -> Reply | Lost | None:
+        if not isinstance(step, Sending):
             time.sleep(step)
             return None
         try:
@@ -100,10 +100,10 @@ class Awaited:
                 return found
             answer = await self._do(step)
 
-    async def _do(self, step: Request | float) -> Reply | Lost | None:
+    async def _do(self, step: Sending | float) -> Reply | Lost | None:
         import anyio  # which httpx needs, and which knows asyncio and trio
 
-        if not isinstance(step, Request):
+        if not isinstance(step, Sending):
             await anyio.sleep(step)
             return None
         try:
@@ -112,7 +112,7 @@ class Awaited:
             return Lost(_reason(error))
 
 
-def _arguments(request: Request) -> dict[str, Any]:
+def _arguments(request: Sending) -> dict[str, Any]:
     headers = {} if request.body is None else {"Content-Type": "application/json"}
     where = {"method": request.method, "url": request.path.lstrip("/"), "params": request.query or None}
     return {**where, "content": request.body, "headers": headers}

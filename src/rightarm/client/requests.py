@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from rightarm.client.steps import Known, Request, Steps
+from rightarm.client.steps import Known, Sending, Steps
 from rightarm.estimators import Estimator
 from rightarm.live.ledger import whole_id
 from rightarm.logs.events import Decision
@@ -18,15 +18,15 @@ from rightarm.messages import Message
 from rightarm.scores.policy import Policy
 
 
-def send(method: str, path: str, message: Message | dict[str, Any]) -> Request:
+def send(method: str, path: str, message: Message | dict[str, Any]) -> Sending:
     """Return a request with a message."""
     plain = msgspec.to_builtins(message, enc_hook=_plain, str_keys=True)
-    return Request(method, path, json.dumps(plain, allow_nan=False).encode())  # msgspec would write NaN as null
+    return Sending(method, path, json.dumps(plain, allow_nan=False).encode())  # msgspec would write NaN as null
 
 
-def get(path: str, **query: Any) -> Request:
+def get(path: str, **query: Any) -> Sending:
     """Return a request for something to read."""
-    return Request("GET", path, query=tuple((name, str(value)) for name, value in query.items() if value is not None))
+    return Sending("GET", path, query=tuple((name, str(value)) for name, value in query.items() if value is not None))
 
 
 def operations_of(document: bytes) -> dict[str, Known]:

@@ -27,7 +27,7 @@ R = TypeVar("R", covariant=True)
 T = TypeVar("T")
 
 
-class Request(NamedTuple):
+class Sending(NamedTuple):
     """A request, all of which may be sent twice: it carries a key where it would not be the same the second time."""
 
     method: str
@@ -59,8 +59,8 @@ class Lost(NamedTuple):
     reason: str
 
 
-Steps = Generator[Request, bytes, R]
-Patient = Generator[Request | float, Reply | Lost | None, R]
+Steps = Generator[Sending, bytes, R]
+Patient = Generator[Sending | float, Reply | Lost | None, R]
 
 
 def patiently(steps: Steps[T], retries: int, chance: random.Random) -> Patient[T]:
@@ -75,7 +75,7 @@ def patiently(steps: Steps[T], retries: int, chance: random.Random) -> Patient[T
         content = yield from _answer(request, retries, chance)
 
 
-def _answer(request: Request, retries: int, chance: random.Random) -> Patient[bytes]:
+def _answer(request: Sending, retries: int, chance: random.Random) -> Patient[bytes]:
     """Return the body of the answer to one request.
 
     Pauses are random, up to twice as long each time, so that clients that failed together do not come back together;

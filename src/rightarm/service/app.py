@@ -19,7 +19,7 @@ from rightarm.service import problems
 from rightarm.service.access import LOCAL, check_allowed
 from rightarm.service.background import background
 from rightarm.service.operations import TABLE, Operation, Request
-from rightarm.service.problems import Refusal, Reply
+from rightarm.service.problems import Refusal, Response
 from rightarm.service.service import Service
 from rightarm.service.telemetry import Line
 
@@ -71,7 +71,7 @@ class Exchange:
             more = message.get("more_body", False)
         return b"".join(parts)
 
-    async def answer(self, reply: Reply) -> None:
+    async def answer(self, reply: Response) -> None:
         """Send an answer."""
         self.status = reply.status
         head = [(b"content-type", reply.media.encode())]
@@ -217,8 +217,8 @@ class App:
         if operation.scope is not None and not operation.selects:
             check_allowed(caller, operation.scope, request.name or "*")
         answer = await self._done(exchange, operation, request)
-        if not isinstance(answer, Reply):
-            answer = Reply(ENCODER.encode(messages.sendable(answer)))
+        if not isinstance(answer, Response):
+            answer = Response(ENCODER.encode(messages.sendable(answer)))
         await exchange.answer(answer)
 
     async def _done(self, exchange: Exchange, operation: Operation, request: Request) -> Any:

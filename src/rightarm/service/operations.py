@@ -24,7 +24,7 @@ from rightarm.inference import Best, Difference
 from rightarm.logs.lines import as_lines
 from rightarm.service import openapi, reading
 from rightarm.service.access import Caller
-from rightarm.service.problems import Refusal, Reply
+from rightarm.service.problems import Refusal, Response
 from rightarm.service.ratio import ratio_of
 from rightarm.service.service import Service
 from rightarm.service.telemetry import METRICS_MEDIA
@@ -83,11 +83,11 @@ TABLE: list[Operation] = []
 
 
 def operation(verb: str, path: str, scope: Scope | None, **more: Any) -> Callable[[Function], Function]:
-    """Put a function into the table; ``more`` are fields of `Operation`, ``answer`` if the function gives a `Reply`."""
+    """Put a function into the table; ``more`` are fields of `Operation`: ``answer`` where it gives a `Response`."""
 
     def declare(function: Function) -> Function:
         hints = typing.get_type_hints(function)
-        returned = None if hints["return"] is Reply else hints["return"]
+        returned = None if hints["return"] is Response else hints["return"]
         signature: dict[str, Any] = {"body": hints.get("body"), "query": hints.get("query"), "answer": returned}
         TABLE.append(Operation(function, verb, path, scope, **signature | more))
         return function
@@ -145,13 +145,13 @@ async def names(request: Request) -> messages.Names:
 
 
 @operation("PUT", "/bandits/{name}", "admin", answer=messages.Bandit, creates=True, conflicts=True)
-async def make(request: Request, body: messages.Definition) -> Reply:
+async def make(request: Request, body: messages.Definition) -> Response:
     """Make a bandit: 201. If it is there already, made of just this: 200; made of something else: 409."""
     service = request.service
     policy = await service.in_thread(service.policies.compiled, body.policy, body.estimator, len(body.arms))
     new = await service.commit(service.store.create(request.name, body, policy, request.by))
     made = await service.read(request.name, verbs.describe)
-    return Reply(msgspec.json.encode(made), 201 if new else 200)
+    return Response(msgspec.json.encode(made), 201 if new else 200)
 
 
 @operation("GET", "/bandits/{name}", "read")
@@ -231,20 +231,21 @@ async def decision(request: Request) -> dict[str, Any]:
 
 
 @operation("GET", "/bandits/{name}/events", "read", media=LINES)
-async def events(request: Request, query: messages.After) -> Reply:
+async def events(request: Request, query: messages.After) -> Response:
     """Return the events after a number, a line of JSON each, as they are: whoever folds them has the bandit."""
     limit = messages.LARGEST_ID if query.limit is None else query.limit
-    return Reply(await _lines(request, query.after, limit), media=LINES)
+    return Response(await _lines(request, query.after, limit), media=LINES)
 
 
 @operation("GET", "/bandits/{name}/export", "read", media=FILE)
-async def export_all(request: Request, query: messages.Format) -> Reply:
+async def export_all(request: Request, query: messages.Format) -> Response:
     """Return all events as a log (jsonl, parquet), or the decisions with rewards for obp or Vowpal Wabbit (vw)."""
     service, ending = request.service, ENDINGS[query.format]
     headers = {"content-disposition": f'attachment; filename="{request.name}{ending}"'}
     if query.format == "jsonl":
         head = await service.in_thread(service.store.head, request.name)
-        return Reply(await _lines(request, 0, messages.LARGEST_ID, as_lines(head, (), 1)), media=FILE, headers=headers)
+        lines = await _lines(request, 0, messages.LARGEST_ID, as_lines(head, (), 1))
+        return Response(lines, media=FILE, headers=headers)
     service.check_streams()
     folder = tempfile.TemporaryDirectory(prefix="rightarm-export-")
     try:
@@ -254,7 +255,7 @@ async def export_all(request: Request, query: messages.Format) -> Reply:
     except BaseException:
         folder.cleanup()
         raise
-    return Reply(_file(service, folder, path), media=FILE, headers=headers)
+    return Response(_file(service, folder, path), media=FILE, headers=headers)
 
 
 async def _lines(request: Request, after: int, limit: int, head: bytes = b"") -> AsyncIterator[bytes]:
@@ -320,15 +321,15 @@ async def ready(request: Request) -> messages.Health:
 
 
 @operation("GET", "/metrics", "read", media="text/plain")
-async def metrics(request: Request) -> Reply:
+async def metrics(request: Request) -> Response:
     """Return all that is counted, for Prometheus; a token must be allowed to read all bandits."""
-    return Reply(await request.service.in_thread(request.service.metrics.text), media=METRICS_MEDIA)
+    return Response(await request.service.in_thread(request.service.metrics.text), media=METRICS_MEDIA)
 
 
 @operation("GET", "/openapi.json", None, answer=dict[str, Any])
-async def describe_all(request: Request) -> Reply:
+async def describe_all(request: Request) -> Response:
     """Return this document."""
-    return Reply(_document(tuple(TABLE)))
+    return Response(_document(tuple(TABLE)))
 
 
 @functools.cache

@@ -67,7 +67,7 @@ class Refusal(Exception):
         self.code = CODES[status] if code is None else code
 
 
-class Reply(NamedTuple):
+class Response(NamedTuple):
     """An answer as it goes to the client, as a whole or in parts."""
 
     body: bytes | AsyncIterator[bytes]
@@ -146,7 +146,7 @@ def phrase(status: int) -> str:
     return http.HTTPStatus(status).phrase
 
 
-def reply_to(error: Exception) -> Reply:
+def reply_to(error: Exception) -> Response:
     """Return the problem that an error is, as it goes to the client."""
     refusal = refusal_of(error)
     title = phrase(refusal.status)
@@ -160,7 +160,7 @@ def reply_to(error: Exception) -> Reply:
         field=refusal.field and _whole(refusal.field),
     )
     headers = refusal.headers | (CHALLENGE if refusal.status in (401, 403) else {})
-    return Reply(msgspec.json.encode(problem), refusal.status, MEDIA, headers)
+    return Response(msgspec.json.encode(problem), refusal.status, MEDIA, headers)
 
 
 def _whole(text: str) -> str:

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from rightarm.service.access import Access
-from rightarm.service.policies import Policies
+from rightarm.service.policy_texts import Policies
 from rightarm.service.problems import RETRY, Refusal
 from rightarm.service.telemetry import Log, Metrics
 from rightarm.store import PROBE, Commits, Work
