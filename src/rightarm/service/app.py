@@ -218,7 +218,8 @@ class App:
             check_allowed(caller, operation.scope, request.name or "*")
         answer = await self._done(exchange, operation, request)
         if not isinstance(answer, Response):
-            answer = Response(ENCODER.encode(messages.sendable(answer)))
+            message = answer if isinstance(answer, msgspec.Struct) else messages.sendable(answer)
+            answer = Response(ENCODER.encode(message))
         await exchange.answer(answer)
 
     async def _done(self, exchange: Exchange, operation: Operation, request: Request) -> Any:

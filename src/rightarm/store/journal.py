@@ -1,16 +1,122 @@
-"""`TableJournal`: the events of a bandit in a store; what is appended waits in memory for the commit."""
+"""`TableJournal`: the events of a bandit in a store, and the rows of other tables that follow from them.
+
+What is appended waits in memory for the commit.
+"""
 
 from __future__ import annotations
 
+import hashlib
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import msgspec
 
 from rightarm.live.state import State
-from rightarm.logs.events import DECODER, ENCODER, Event
+from rightarm.logs.events import (
+    DECODER,
+    ENCODER,
+    Cancellation,
+    Correction,
+    Decision,
+    Event,
+    Expiry,
+    Observation,
+    Reward,
+    ids_of,
+)
 from rightarm.logs.lines import gap
-from rightarm.store.digests import digest_of
 from rightarm.store.errors import Damaged
-from rightarm.store.rows import Rows
+
+HOUR = 3600
+DIGEST_BYTES = 16
+
+
+def digest_of(*parts: bytes | str) -> bytes:
+    """The digest of some texts, each with its length, so that no two sequences of texts have the same."""
+    found = hashlib.blake2b(digest_size=DIGEST_BYTES)
+    for part in parts:
+        data = part.encode() if isinstance(part, str) else part
+        found.update(len(data).to_bytes(8, "little"))
+        found.update(data)
+    return found.digest()
+
+
+def first_digest(name: str, identity: str, definition: str, created: float, key: str) -> bytes:
+    """Return what the first event's digest goes on from: that of the bandit's row."""
+    return digest_of(name, identity, definition, repr(created), key)
+
+
+class Rows:
+    """The rows that follow from some events of a bandit."""
+
+    def __init__(self) -> None:
+        self.decisions: dict[int, tuple[int, str | None]] = {}
+        """Of each new decision the number of its event, and its unit as JSON."""
+        self.answers: dict[int, int] = {}
+        """Of each decision that was answered or corrected the number of the event."""
+        self.counts: defaultdict[tuple[int, int], list[float]] = defaultdict(lambda: [0, 0, 0.0, 0.0])
+        """By hour and arm: decisions, rewards, the sum of these, and that of their absolute values."""
+
+    def add(self, state: State, event: Event, n: int) -> None:
+        """Take the event of number ``n``; ``state`` is that before it."""
+        hour = int(event.time // HOUR)
+        match event:
+            case Decision():
+                unit = None if event.unit is None else msgspec.json.encode(event.unit).decode()
+                self.decisions[event.id] = n, unit
+                self.counts[hour, state.index[event.arm]][0] += 1
+            case Observation():
+                self._count(hour, state.index[event.arm], 1, event.reward)
+            case Reward(part=True):
+                pass
+            case Reward() | Cancellation() | Expiry() | Correction():
+                for number in ids_of(event):
+                    self.answers[number] = n
+                    self._answer(state, event, number, hour)
+
+    def _answer(self, state: State, event: Reward | Cancellation | Expiry | Correction, number: int, hour: int) -> None:
+        reward = None if isinstance(event, Cancellation) else event.reward
+        waiting = state.ledger.pending.get(number)
+        if waiting is not None:
+            value = waiting.so_far if isinstance(event, Expiry) and reward is None else reward
+            if value is not None:
+                self._count(hour, waiting.arm, 1, value)
+            return
+        before = state.ledger.answered.get(number)
+        if before is not None and reward is not None:
+            if before.reward is None:
+                self._count(hour, before.arm, 1, reward)
+            else:
+                self._count(hour, before.arm, 0, reward - before.reward)
+
+    def _count(self, hour: int, arm: int, rewards: int, total: float) -> None:
+        row = self.counts[hour, arm]
+        row[1] += rewards
+        row[2] += total
+        row[3] += abs(total)
+
+    def decision_rows(self, bandit: int) -> list[dict[str, Any]]:
+        """Return the new decisions as the table has them."""
+        return [
+            {"bandit": bandit, "id": number, "n": n, "unit": unit, "answer": self.answers.get(number)}
+            for number, (n, unit) in self.decisions.items()
+        ]
+
+    def answer_rows(self, bandit: int) -> list[dict[str, Any]]:
+        """Return the answers of decisions that the table has already."""
+        return [
+            {"of": bandit, "number": number, "event": n}
+            for number, n in self.answers.items()
+            if number not in self.decisions
+        ]
+
+    def count_rows(self, bandit: int) -> list[dict[str, Any]]:
+        """Return what is to be added to the counts."""
+        return [
+            {"bandit": bandit, "hour": hour, "arm": arm, "decisions": made, "rewards": rewards, "total": total}
+            for (hour, arm), (made, rewards, total, _) in sorted(self.counts.items())
+        ]
 
 
 class Stored(NamedTuple):

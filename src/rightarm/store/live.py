@@ -17,9 +17,8 @@ from rightarm.live.draws import Draws
 from rightarm.live.state import State
 from rightarm.logs.events import Cancellation, Event, Expiry
 from rightarm.store import schema
-from rightarm.store.digests import digest_of, first_digest
 from rightarm.store.errors import Conflict, Damaged, NotFound, Unavailable
-from rightarm.store.journal import Stored, TableJournal
+from rightarm.store.journal import Stored, TableJournal, digest_of, first_digest
 
 MANY = 10_000  # events that are read at once
 T = TypeVar("T")

@@ -8,7 +8,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 from sqlalchemy import Connection, Row, delete, func, select
@@ -16,7 +16,7 @@ from sqlalchemy.dialects.postgresql import insert as insert_in_postgresql
 from sqlalchemy.dialects.sqlite import insert as insert_in_sqlite
 from sqlalchemy.exc import SQLAlchemyError
 
-from rightarm.files import Held
+from rightarm.files import locked
 from rightarm.live.another_policy import policy_from
 from rightarm.live.decide import create
 from rightarm.live.draws import new_first_id, new_key
@@ -29,11 +29,13 @@ from rightarm.messages import NAME, Definition
 from rightarm.scores.policy import Policy
 from rightarm.store import migrations, schema
 from rightarm.store.connections import Database, connect
-from rightarm.store.digests import digest_of, first_digest
 from rightarm.store.errors import Conflict, Damaged, NotFound, Unavailable
+from rightarm.store.journal import HOUR, digest_of, first_digest
 from rightarm.store.live import KNOWN, TAKEN, Live, by_name, event_at, journal_of, load, read_events
-from rightarm.store.rows import HOUR
 from rightarm.store.tokens import Tokens
+
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
 
 EVERY = 100_000  # events after which a snapshot is due, or a tenth of all if that is more; it takes a third of a second
 KEPT = 2  # snapshots of a bandit
@@ -89,14 +91,15 @@ class Store:
         self.folded = 0
         """How many events of others were folded."""
         self._lives: dict[str, Live] = {}
-        self._lock, self._held = threading.Lock(), Held()
+        self._lock = threading.Lock()
+        self._guard: BaseFileLock | None = None  # of a file of SQLite
         self._now = 0.0
 
     def hold(self) -> None:
         """Be the only process that decides on a file of SQLite: several would wait for each other."""
         file = self.database.file
         if file is not None:
-            self._held.exclusive(file.with_name(file.name + ".lock"), "store", file)
+            self._guard = locked(file.with_name(file.name + ".lock"), "store", file)
 
     def close(self) -> None:
         """Write snapshots, and close all connections."""
@@ -106,7 +109,8 @@ class Store:
                     self._snapshot(live)
             self._lives.clear()
             self.database.close()
-            self._held.close()
+            if self._guard is not None:
+                self._guard.release()
 
     # Changes.
 

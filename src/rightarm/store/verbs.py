@@ -19,8 +19,8 @@ from rightarm.logs.settings import Settings
 from rightarm.messages import Ask, Change, Choice, Outcome, Tell, Told
 from rightarm.messages import Bandit as Described
 from rightarm.scores.policy import Policy
-from rightarm.store.digests import digest_of
 from rightarm.store.errors import Conflict
+from rightarm.store.journal import digest_of
 from rightarm.store.live import Live, by_name
 
 _CHOICES = msgspec.json.Decoder(list[Choice])
@@ -68,7 +68,7 @@ def _choice(made: Decision[Any]) -> Choice:
         decision=made.id,
         arm=made.arm,
         propensity=made.propensity,
-        exact=made.exact,
+        exact=made.error == 0.0,
         error=made.error,
         round=made.round,
         version=made.version,

@@ -17,10 +17,9 @@ from rightarm.live.state import State
 from rightarm.logs.events import Decision, Event
 from rightarm.store import schema
 from rightarm.store.connections import Database, is_sqlite
-from rightarm.store.digests import digest_of
 from rightarm.store.errors import Damaged, Unavailable
+from rightarm.store.journal import Rows, digest_of
 from rightarm.store.live import journal_of, read_events, snapshot_of
-from rightarm.store.rows import Rows
 
 TOLERANCE = 1e-9  # relative, of propensities and sums
 MOST = 20  # findings of a bandit that are told one by one
