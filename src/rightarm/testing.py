@@ -1,4 +1,6 @@
-"""Contract checks for policies, problems, estimators, journals and stores, also one's own: in a test, they raise what is broken.
+"""Contract checks for policies, problems, estimators, journals and stores, also one's own.
+
+In a test, they raise what is broken.
 
 >>> import rightarm as ra
 >>> check_policy(ra.BoltzmannGumbel(C=0.5))
@@ -456,16 +458,15 @@ def _story(number: int) -> list[Event]:
     """Return events of every kind, as they can follow each other; each story has ids of its own."""
     first = 10 * number + 1
     time = 1_700_000_000.0 + first
+    choices: list[dict[str, Any]] = [
+        {"arm": "red", "unit": "visitor é😀", "meta": {"page": [1, None, {"a": "b"}]}},
+        {"arm": 2, "context": [0.5, -1e-300], "arm_features": [[1.0], [2.0]]},
+        {"arm": True, "among": [True, "red"], "group": "holdout", "error": 1e-9},
+        {"arm": 0.5, "unit": 7},
+    ]
     made: list[Event] = [
-        Decision(id=first + i, arm=arm, propensity=0.25, round=1, version=i, time=time, **more)
-        for i, (arm, more) in enumerate(
-            [
-                ("red", {"unit": "visitor é😀", "meta": {"page": [1, None, {"a": "b"}]}}),
-                (2, {"context": [0.5, -1e-300], "arm_features": [[1.0], [2.0]]}),
-                (True, {"among": [True, "red"], "group": "holdout", "error": 1e-9}),
-                (0.5, {"unit": 7}),
-            ]
-        )
+        Decision(id=number, propensity=0.25, round=1, version=number, time=time, **choice)
+        for number, choice in enumerate(choices, start=first)
     ]
     made += [
         Reward(id=first, reward=0.1 + 0.2, time=time),

@@ -171,7 +171,9 @@ def test_a_reward_of_which_nothing_finite_comes_is_refused_before_it_is_learned(
     bandit = ra.Bandit(["a", "b"], inverse(), seed=1)
     decisions = bandit.ask(2)
     before = bandit.to_json()
-    with pytest.raises(ValueError, match=r"^reward must be one that inverse\(\) can learn: its columns .* \{'gain': inf\}, got 0\.0$"):
+    with pytest.raises(
+        ValueError, match=r"^reward must be one that inverse\(\) can learn: its columns .* \{'gain': inf\}, got 0\.0$"
+    ):
         bandit.tell([(decisions[0], 1.0), (decisions[1], 0.0)])
     assert bandit.to_json() == before
 

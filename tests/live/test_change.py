@@ -240,5 +240,7 @@ def test_another_policy_sees_rewards_in_its_own_unit() -> None:
 
 
 def test_a_policy_for_other_rewards_than_were_learned_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"^policy must be .*: BetaThompson\(\) is for other rewards than UCB\(C=0.5\) has learned"):
+    with pytest.raises(
+        ValueError, match=r"^policy must be .*: BetaThompson\(\) is for other rewards than UCB\(C=0.5\) has learned"
+    ):
         changed(told({"a": [5.0], "b": [0.5]}, ra.UCB(C=0.5)), ra.BetaThompson())

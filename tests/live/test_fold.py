@@ -220,7 +220,10 @@ def test_a_recovery_that_fails_lets_go_of_the_log(tmp_path: Path) -> None:
         log.observation("z", 0.5, START)
     for wrong, message in (
         (state, "arm must be one of 'a', 'b', 'c', got 'z'"),
-        (json.dumps(json.loads(state) | {"log": [json.loads(state)["log"][0], 9]}), "must have the 9 events of before, got 4"),
+        (
+            json.dumps(json.loads(state) | {"log": [json.loads(state)["log"][0], 9]}),
+            "must have the 9 events of before, got 4",
+        ),
     ):
         with pytest.raises(ValueError, match=message) as caught:
             ra.Bandit.from_json(wrong, log=path)

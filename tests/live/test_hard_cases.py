@@ -99,11 +99,16 @@ def test_windows_close_in_the_order_of_decisions() -> None:
 def test_what_a_new_policy_is_not_for_is_refused() -> None:
     clock = Clock()
     settings: dict[str, Any] = {"window_of_reward": 10.0, "learn": "at close", "clock": clock}
-    with pytest.raises(ValueError, match=r"must be from 0 to 1, which BetaThompson\(\) is for; see reward_range, got -1.0"):
+    with pytest.raises(
+        ValueError, match=r"must be from 0 to 1, which BetaThompson\(\) is for; see reward_range, got -1.0"
+    ):
         change(ra.Bandit(["a", "b"], BGE, default=-1.0, **settings), ra.BetaThompson())
     bandit = ra.Bandit(["a", "b"], BGE, **settings)
     bandit.tell(bandit.ask(), 7.0)
-    with pytest.raises(ValueError, match=r"^reward of decision \d+ so far must be from 0 to 1, which BetaThompson\(\) is for; .*, got 7\.0"):
+    with pytest.raises(
+        ValueError,
+        match=r"^reward of decision \d+ so far must be from 0 to 1, which BetaThompson\(\) is for; .*, got 7\.0",
+    ):
         change(bandit, ra.BetaThompson())
     with pytest.raises(ValueError, match="is for other rewards than"):
         change(ra.Bandit(["a", "b"], BGE, prior={"a": (5.0, 10)}), ra.KLUCB())

@@ -24,7 +24,6 @@ SHORT = ("ask", "tell")  # calls that are broken off at each bytecode from the f
 STRIDE = 23  # bytecodes from one interrupt to the next elsewhere, where there is little time
 
 
-
 @pytest.fixture(autouse=True)
 def quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing crashes here, so nothing has to be on the disk."""
@@ -37,8 +36,8 @@ def quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
 class Countdown:
     """Raises an error at the k-th bytecode in the rooms of the live bandit and of logs.
 
-    Those of a ``with`` statement itself are left out: Python looks for signals after calls and jumps, so that none comes
-    between a lock and its block.
+    Those of a ``with`` statement itself are left out: Python looks for signals after calls and jumps, so that none
+    comes between a lock and its block.
     """
 
     def __init__(self, bytecodes: int, error: type[BaseException]) -> None:

@@ -211,7 +211,10 @@ WORDS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "a propensity of 0": (lambda s: first_pending(s).__setitem__(2, 0.0), r"propensity must .*, got 0\.0"),
     "a pending arm unknown": (lambda s: first_pending(s).__setitem__(1, 2), "arm must be one of 2, got 2"),
     "a negative pending arm": (lambda s: first_pending(s).__setitem__(1, -1), "arm must be .*, got -1"),
-    "pending and answered": (lambda s: s["answered"][0].__setitem__(0, first_pending(s)[0]), "must differ, got .* again"),
+    "pending and answered": (
+        lambda s: s["answered"][0].__setitem__(0, first_pending(s)[0]),
+        "must differ, got .* again",
+    ),
     "pending twice": (lambda s: s["pending"].append(first_pending(s)), "must differ, got .* again"),
     "answered twice": (lambda s: s["answered"].append(s["answered"][0]), "must differ, got .* again"),
     "a decision of the future": (lambda s: first_pending(s).__setitem__(0, 99), "must be from 1 to 14, got 99"),
@@ -220,7 +223,10 @@ WORDS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "an answer that is none": (lambda s: s["answered"][0].__setitem__(1, math.nan), "reward must be finite, got nan"),
     "a settled reward of no arm": (lambda s: s.update(settled=[[2, 0.0, 1.0]]), "arm must be one of 2, got 2"),
     "a settled reward that is none": (lambda s: s.update(settled=[[0, math.nan, 1.0]]), "reward must be finite"),
-    "both discount and window": (lambda s: s["settings"].update(discount=0.5), "discount and window exclude each other"),
+    "both discount and window": (
+        lambda s: s["settings"].update(discount=0.5),
+        "discount and window exclude each other",
+    ),
     "more in the window than fits": (
         lambda s: s["statistics"]["recent"].append([1, 0, 1.0]),
         r"recent must be the rewards that count, got \[\d, \d\] by arm",

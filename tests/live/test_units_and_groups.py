@@ -76,7 +76,7 @@ def test_holdouts_that_make_no_sense() -> None:
         ra.Bandit(["a", "b"], BGE, holdout=0.8, floor=0.2)
     with pytest.raises(ValueError, match="guardrail needs a control"):
         ra.Bandit(["a", "b"], BGE, guardrail=0.1)
-    with pytest.raises(ValueError, match="^arms must have the control: 'a' cannot be retired"):
+    with pytest.raises(ValueError, match=r"^arms must have the control: 'a' cannot be retired"):
         ra.Bandit(["a", "b"], BGE, control="a").retire_arm("a")
 
 

@@ -42,7 +42,9 @@ if TYPE_CHECKING:
     import polars
 
 TAKEN = frozenset((decide.LEARNED, decide.NOTED, decide.CORRECTED))  # rewards of which `tell` says True
-FEWEST = 1_000  # events after which the state is copied, to be folded again from there, or a quarter of what it remembers
+FEWEST = (
+    1_000  # events after which the state is copied, or a quarter of what it remembers; it is folded again from there
+)
 UNCHANGED: Any = ...  # a setting that `change` leaves as it is
 
 
@@ -82,7 +84,7 @@ class Bandit(Generic[A]):
     the answers of the last 100,000 others are remembered, to notice or correct what is told again.
 
     >>> import rightarm as ra
-    >>> bandit = ra.Bandit(["red", "green"], ra.Boltzmann(0.25), seed=1)
+    >>> bandit = ra.Bandit(["red", "green"], ra.Boltzmann(0.25), seed=2)
     >>> decision = bandit.ask()
     >>> decision.arm, decision.propensity
     ('green', 0.5)
@@ -345,7 +347,7 @@ class Bandit(Generic[A]):
 
     @property
     def status(self) -> str:
-        """"running", "paused" (it learns, but decides nothing) or "archived"."""
+        """Say whether the bandit is "running", "paused" (it learns, but decides nothing) or "archived"."""
         return self._state.status
 
     @property
@@ -833,7 +835,9 @@ class Bandit(Generic[A]):
         )
 
     def to_json(self) -> str:
-        """Return everything as text: statistics, pending decisions, the key of its draws; `from_json` makes the same bandit of it.
+        """Return everything as text: statistics, pending decisions, the key of its draws.
+
+        `from_json` makes the same bandit of it. Who has the text can predict decisions.
 
         >>> import rightarm as ra
         >>> bandit = ra.Bandit(["a", "b"], ra.BoltzmannGumbel(C=0.5), seed=7)

@@ -1,7 +1,7 @@
 """From a state and a request to the events that follow: everything is checked here, and nothing changes.
 
-`Bandit` and the store append what these functions return to a journal and apply it to the state. A request that is refused
-has changed nothing, so there is nothing to undo.
+`Bandit` and the store append what these functions return to a journal and apply it to the state. A request that is
+refused has changed nothing, so there is nothing to undo.
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ def create(
     """Return the first event of a bandit, and the state after it."""
     if not arms:
         raise WrongValue("arms", "must name at least one arm, got none")
-    plain = Created(time=now, arms=list(arms), policy=policy.specification(), settings=settings, first_id=first_id, by=by)
+    names: list[Any] = list(arms)
+    plain = Created(time=now, arms=names, policy=policy.specification(), settings=settings, first_id=first_id, by=by)
     state = State(lambda specification: policy)
     state.apply(plain)
     if not prior:
@@ -93,8 +94,8 @@ def decide(
     meta: Mapping[str, Any] | None = None,
 ) -> Decision[Any]:
     """Draw a decision, among ``members`` if given, in a context if the policy looks at any."""
-    ledger = state.ledger
-    return _decision(state, draws, now, 0, ledger.waiting, members, seen, unit, None if meta is None else check_meta(meta))
+    kept = None if meta is None else check_meta(meta)
+    return _decision(state, draws, now, 0, state.ledger.waiting, members, seen, unit, kept)
 
 
 def decide_several(
@@ -362,9 +363,7 @@ class Rewards:
                 waiting = state.ledger.pending[event.id]
                 propensity = waiting.decision.propensity
                 known.rehearse(waiting.arm, state.scaled(event.reward), propensity, waiting.context)
-                answers[event.id] = Answer(
-                    event.reward, waiting.arm, known.told, propensity, False, waiting.context
-                )
+                answers[event.id] = Answer(event.reward, waiting.arm, known.told, propensity, False, waiting.context)
 
     def _rehearse_correction(self, known: Any, event: Correction, before: Answer) -> Answer:
         state = self.state
@@ -411,9 +410,7 @@ def expire(state: State, older_than: Any, reward: Any, now: float) -> list[Event
     for waiting in state.ledger.older_than(now - seconds):
         number = waiting.decision.id
         given = value if waiting.so_far is None else waiting.so_far
-        events.append(
-            Cancellation(id=number, time=now) if given is None else Reward(id=number, reward=given, time=now)
-        )
+        events.append(Cancellation(id=number, time=now) if given is None else Reward(id=number, reward=given, time=now))
         _rehearse_one(state, waiting, given)
     return events
 

@@ -17,12 +17,12 @@ ZERO_BITS = 21  # and so many are zeros; ids stay below 2^53, which JSON keeps e
 class Draws:
     """Uniform numbers below 1, the n-th of which depends on a secret key and n alone.
 
-    They are the numbers of NumPy's Philox generator with that key, in their order. So there is no state to save, to take
-    back or to give away, and whoever has the key can draw every decision again.
+    They are the numbers of NumPy's Philox generator with that key, in their order. So there is no state to save, to
+    take back or to give away, and whoever has the key can draw every decision again.
 
     >>> draws = Draws(key=17)
     >>> same = np.random.Generator(np.random.Philox(key=17)).random(200)
-    >>> [draws.number(n) == same[n] for n in (0, 199, 63, 64)]
+    >>> [draws.number(n) == same.item(n) for n in (0, 199, 63, 64)]
     [True, True, True, True]
     """
 

@@ -15,8 +15,8 @@ from rightarm.estimators.linear import INTERCEPT
 from rightarm.extras import polars_for
 from rightarm.live.coefficients import centred, gram_of, groups_of, reward_unit, theta, unit_of
 from rightarm.live.contextual import Context, ContextArms, Seen
-from rightarm.live.state import State
 from rightarm.live.ledger import Answer, Waiting
+from rightarm.live.state import State
 from rightarm.notebook import html_table
 from rightarm.text import number, wrapped
 from rightarm.types import F64, I64

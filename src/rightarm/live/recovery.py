@@ -74,9 +74,7 @@ def from_log(
     else:
         if given is None:
             raise WrongValue("policy", f"must be given: the log {where(log)} does not say how its bandit was set up")
-        state.apply(
-            Created(time=first.time, arms=[], policy=given.specification(), settings=Settings(**settings))
-        )
+        state.apply(Created(time=first.time, arms=[], policy=given.specification(), settings=Settings(**settings)))
         state.events = 0  # the log does not have it
         events = itertools.chain([first], events)
     for event in events:

@@ -126,9 +126,7 @@ def _restored(plain: dict[str, Any], find_policy: Callable[[Specification], Poli
 def _ledger(ledger: Ledger) -> dict[str, Any]:
     """Return all decisions as plain lists."""
     observed = [[one.learned, one.arm, one.reward, *_context(one)] for one in ledger.observed.values()]
-    pending = [
-        [*_decision(one.decision, one.arm), one.so_far, *_context(one)] for one in ledger.pending.values()
-    ]
+    pending = [[*_decision(one.decision, one.arm), one.so_far, *_context(one)] for one in ledger.pending.values()]
     units = [_decision(decision, None) for decision in ledger.units.values()]
     answered = [[number, *_answer(answer)] for number, answer in ledger.answers()]
     return {
@@ -221,6 +219,7 @@ def _check_new(ledger: Ledger, number: Any) -> None:
 
 def _decision_from(row: Sequence[Any], name: Any) -> Decision[Any]:
     number, _, propensity, count, version, time, group, unit, error, among, meta = row
+    arms: Any = None if among is None else [name_from(one) for one in listed("among", among)]
     if group not in (None, "holdout"):
         raise ValueError(f"group must be 'holdout' or nothing, got {group!r}")
     return Decision(
@@ -233,7 +232,7 @@ def _decision_from(row: Sequence[Any], name: Any) -> Decision[Any]:
         group=group,
         unit=None if unit is None else check_unit(unit),
         error=check_number("error", error),
-        among=None if among is None else [name_from(one) for one in listed("among", among)],
+        among=arms,
         meta=None if meta is None else check_meta(meta),
     )
 

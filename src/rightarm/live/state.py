@@ -98,8 +98,8 @@ class State:
         """Have these settings, what is known of the arms, and how rewards are scaled for the policy."""
         if settings.guardrail is not None and known.estimator.asks_context:
             what = (
-                f"must be None where a policy decides by contexts, as {known.policy!r} does: arms are shown to different "
-                f"people, so their means prove no harm, got {settings.guardrail}"
+                f"must be None where a policy decides by contexts, as {known.policy!r} does: arms are shown to "
+                f"different people, so their means prove no harm, got {settings.guardrail}"
             )
             raise WrongValue("guardrail", what)
         self.settings = settings
@@ -376,7 +376,7 @@ class State:
     def remembered(self, arm: int) -> list[Answer]:
         """Return the remembered rewards that bear on what is known of an arm, in the order they were learned in."""
         everything = itertools.chain(self.ledger.answered.values(), self.ledger.observed.values())
-        found = [one for one in everything if 0 < one.learned and (self.known.mixes or one.arm == arm)]
+        found = [one for one in everything if one.learned > 0 and (self.known.mixes or one.arm == arm)]
         return sorted(found, key=operator.attrgetter("learned"))
 
     # Arms.

@@ -13,8 +13,8 @@ import numpy as np
 from rightarm import text
 from rightarm.inference.sequences import ASYMPTOTIC, FEWEST, REMEDY
 from rightarm.live import answers
-from rightarm.live.state import State
 from rightarm.live.ledger import Waiting
+from rightarm.live.state import State
 from rightarm.notebook import html_table
 from rightarm.text import counted, number, wrapped
 
