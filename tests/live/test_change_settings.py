@@ -13,8 +13,8 @@ import rightarm as ra
 from bandits import BGE, Clock, column
 
 ARMS = ["a", "b", "c"]
-WINDOW = {"window_of_reward": 60.0, "default": 0.0}
-CONTROL = {"control": "a"}
+WINDOW: dict[str, Any] = {"window_of_reward": 60.0, "default": 0.0}
+CONTROL: dict[str, Any] = {"control": "a"}
 
 
 class Case:
@@ -182,7 +182,7 @@ REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {  # options, w
     "prior of no arm": ({}, {"prior": {"z": (0.5, 3)}}, "^prior must be for some of the arms, got 'z'"),
     "status": ({}, {"status": "asleep"}, "^status must be 'running', 'paused' or 'archived', got 'asleep'"),
 }
-HARMLESS = {"status": "paused", "arms": [*ARMS, "new"], "policy": ra.UCB(C=0.5)}
+HARMLESS: dict[str, Any] = {"status": "paused", "arms": [*ARMS, "new"], "policy": ra.UCB(C=0.5)}
 
 
 @pytest.mark.parametrize(("options", "wrong", "message"), REFUSED.values(), ids=REFUSED)
@@ -206,8 +206,9 @@ def test_a_change_with_one_wrong_part_changes_nothing(
 
 @pytest.mark.parametrize("name", ["discount", "window", "log_context", "seed", "clock"])
 def test_what_a_bandit_has_for_good_is_no_option_of_change(name: str) -> None:
+    option: dict[str, Any] = {name: 1}
     with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):
-        ra.Bandit(ARMS).change(**{name: 1})
+        ra.Bandit(ARMS).change(**option)
 
 
 def test_archived_is_for_good() -> None:

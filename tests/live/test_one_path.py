@@ -127,6 +127,11 @@ class Life:
         whole = self.bandit.to_json()
         return whole if self.bandit.log is None else whole.replace(self.bandit.log.identity, "the log")
 
+    def looks(self) -> tuple[Any, ...]:
+        """Return what can be looked at without a call."""
+        bandit = self.bandit
+        return bandit.policy, bandit.settings, bandit.status, bandit.floor, bandit.reward_range
+
     def check_fold(self) -> None:
         """Check that the bandit is the fold of its log."""
         log = self.bandit.log
@@ -185,7 +190,9 @@ def check_bytecodes(name: str, path: Path | None, error: type[BaseException], be
             life = Life(path, passing)
         with broken_off(bytecodes, error) as countdown:
             call(life.bandit)
+        looked = life.looks()
         found = life.text()
+        assert life.looks() == looked
         assert found in possible, f"{name}, broken off at bytecode {bytecodes}"
         reached.add(found)
         life.check_fold()

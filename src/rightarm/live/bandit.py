@@ -224,6 +224,13 @@ class Bandit(Generic[A]):
             self._refold()
         return self._state
 
+    def _look(self) -> State:
+        """Return the state for those who only look at it; the lock is taken where something was broken off."""
+        if not self._is_stale:
+            return self._state
+        with self._lock:
+            return self._current()
+
     def _ready(self) -> tuple[State, float]:
         """Return the state after windows that have closed, and the time; to be called with the lock."""
         if self._is_stale:
@@ -318,7 +325,7 @@ class Bandit(Generic[A]):
     @property
     def policy(self) -> Policy:
         """The policy that decides."""
-        return self._state.known.policy
+        return self._look().known.policy
 
     @property
     def arms(self) -> list[A]:
@@ -343,32 +350,32 @@ class Bandit(Generic[A]):
     @property
     def settings(self) -> Settings:
         """All options besides arms and policy, as they are now; `change` changes them."""
-        return self._state.settings
+        return self._look().settings
 
     @property
     def status(self) -> str:
         """Say whether the bandit is "running", "paused" (it learns, but decides nothing) or "archived"."""
-        return self._state.status
+        return self._look().status
 
     @property
     def floor(self) -> float:
         """The probability that every arm has at least."""
-        return self._state.settings.floor
+        return self._look().settings.floor
 
     @property
     def discount(self) -> float | None:
         """The factor by which a reward counts less with every later one, if there is one."""
-        return self._state.known.discount
+        return self._look().known.discount
 
     @property
     def window(self) -> int | None:
         """How many of the last rewards count, if not all do."""
-        return self._state.known.window
+        return self._look().known.window
 
     @property
     def reward_range(self) -> tuple[float, float] | None:
         """What rewards can be; None if they can be anything."""
-        return self._state.reward_range
+        return self._look().reward_range
 
     @property
     def log(self) -> Journal | None:
@@ -809,7 +816,9 @@ class Bandit(Generic[A]):
             return summary.as_text(self._current(), self._due())
 
     def __repr__(self) -> str:
-        return f"<Bandit: {self.policy}, {len(self._state.names)} arms, {self._state.known.told:,} rewards>"
+        return (
+            f"<Bandit: {self._state.known.policy}, {len(self._state.names)} arms, {self._state.known.told:,} rewards>"
+        )
 
     def _repr_html_(self) -> str:
         with self._lock:
