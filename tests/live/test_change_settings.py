@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import rightarm as ra
@@ -209,6 +210,16 @@ def test_what_a_bandit_has_for_good_is_no_option_of_change(name: str) -> None:
     option: dict[str, Any] = {name: 1}
     with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):
         ra.Bandit(ARMS).change(**option)
+
+
+def test_names_of_numpy_are_plain_ones() -> None:
+    bandit = ra.Bandit([1, 2], BGE, seed=1)
+    assert bandit.change(control=np.int64(1), arms=np.array([1, 2, 3]))
+    assert ra.Bandit.from_json(bandit.to_json()).settings.control == 1
+    with pytest.raises(TypeError, match="^arms must be several names, got 'ab'$"):
+        bandit.change(arms="ab")
+    with pytest.raises(TypeError, match=r"arm must be hashable, got \[1\]"):
+        bandit.change(control=[1])  # type: ignore[arg-type]
 
 
 def test_archived_is_for_good() -> None:

@@ -32,7 +32,7 @@ from rightarm.live.ledger import Waiting
 from rightarm.live.names import distinct, hashable_name
 from rightarm.live.recovery import Log
 from rightarm.live.state import State
-from rightarm.logs.events import A, Decision, Event, Status, Unit, without_context
+from rightarm.logs.events import END_OF_TIME, A, Decision, Event, Status, Unit, without_context
 from rightarm.logs.journal import Journal, MemoryJournal
 from rightarm.logs.settings import AT_ONCE, CORRECT, LAST, Settings, check_seconds
 from rightarm.policies.gumbel import ScaledGumbel
@@ -120,8 +120,7 @@ class Bandit(Generic[A]):
         log: Log | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        if isinstance(arms, str | bytes) or not isinstance(arms, Iterable):
-            raise WrongType("arms", f"must be several names, got {arms!r}")
+        names = _several(arms)
         entropy = seed if seed is None else check_count("seed", seed, least=0)
         settings = Settings(
             floor=floor,
@@ -140,7 +139,6 @@ class Bandit(Generic[A]):
         )
         if not callable(clock):
             raise WrongType("clock", f"must be a function that gives seconds, got {clock!r}")
-        names = distinct(arms)
         chosen = ScaledGumbel() if policy is None else policy
         recovery.check_policy(chosen, False)
         key = new_key(entropy)
@@ -622,12 +620,12 @@ class Bandit(Generic[A]):
             "learn": learn,
             "several": several,
             "late": late,
-            "control": control,
+            "control": control if control is UNCHANGED else hashable_name(control),
             "holdout": holdout,
             "guardrail": guardrail,
         }
         settings = {name: value for name, value in given.items() if value is not UNCHANGED}
-        names = None if arms is None else distinct(arms)
+        names = None if arms is None else _several(arms)
         with self._lock:
             return self._change(arms=names, prior=prior, policy=policy, status=status, **settings)
 
@@ -1019,7 +1017,18 @@ def _opened(
 def _now(clock: Callable[[], float]) -> float:
     """Return the time by a clock, in seconds since 1970."""
     now = clock()
-    return now if type(now) is float and math.isfinite(now) else check_number("clock", now)
+    if type(now) is not float or not math.isfinite(now):
+        now = check_number("clock", now)
+    if not 0 <= now < END_OF_TIME:
+        raise WrongValue("clock", f"must give seconds since 1970, before the year 10000, got {now}")
+    return now
+
+
+def _several(arms: Any) -> list[Any]:
+    """Return the names of arms, if they are several that differ."""
+    if isinstance(arms, str | bytes) or not isinstance(arms, Iterable):
+        raise WrongType("arms", f"must be several names, got {arms!r}")
+    return distinct(arms)
 
 
 def _seconds(value: float | timedelta) -> float:
