@@ -216,8 +216,8 @@ def test_names_of_numpy_are_plain_ones() -> None:
     bandit = ra.Bandit([1, 2], BGE, seed=1)
     assert bandit.change(control=np.int64(1), arms=np.array([1, 2, 3]))
     assert ra.Bandit.from_json(bandit.to_json()).settings.control == 1
-    with pytest.raises(TypeError, match="^arms must be several names, got 'ab'$"):
-        bandit.change(arms="ab")
+    with pytest.raises(TypeError, match=r"^arms must be several names, got 'ab'$"):
+        bandit.change(arms="ab")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"arm must be hashable, got \[1\]"):
         bandit.change(control=[1])  # type: ignore[arg-type]
 
