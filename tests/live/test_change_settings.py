@@ -214,7 +214,7 @@ def test_what_a_bandit_has_for_good_is_no_option_of_change(name: str) -> None:
 
 def test_names_of_numpy_are_plain_ones() -> None:
     bandit = ra.Bandit([1, 2], BGE, seed=1)
-    assert bandit.change(control=np.int64(1), arms=np.array([1, 2, 3]))
+    assert bandit.change(control=np.int64(1), arms=np.array([1, 2, 3]))  # type: ignore[arg-type]
     assert ra.Bandit.from_json(bandit.to_json()).settings.control == 1
     with pytest.raises(TypeError, match=r"^arms must be several names, got 'ab'$"):
         bandit.change(arms="ab")  # type: ignore[arg-type]
