@@ -1,4 +1,6 @@
-"""Contract checks for policies, problems, estimators and stores, also one's own: in a test, they raise what is broken.
+"""Contract checks for policies, problems, estimators, journals and stores, also one's own.
+
+In a test, they raise what is broken.
 
 >>> import rightarm as ra
 >>> check_policy(ra.BoltzmannGumbel(C=0.5))
@@ -8,8 +10,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +24,21 @@ from rightarm.estimators.compiled import MEAN, PULLS
 from rightarm.extras import needed_for
 from rightarm.live.arms import Arms
 from rightarm.live.bandit import Bandit
+from rightarm.logs.events import (
+    ENCODER,
+    Cancellation,
+    Changed,
+    Correction,
+    Created,
+    Decision,
+    Event,
+    Expiry,
+    LateReward,
+    Observation,
+    Reward,
+)
+from rightarm.logs.journal import Journal
+from rightarm.logs.settings import Settings
 from rightarm.policies import UCB, Policy, policy
 from rightarm.problems import ContextProblem, DataContext, Problem, Uniform, problem
 from rightarm.problems.moments import quadrature
@@ -384,6 +403,126 @@ def _compiled_means(problem: Problem) -> F64:
 def in_turn(pulls):  # type: ignore[no-untyped-def]
     """Pull the arm that was pulled least."""
     return -pulls
+
+
+def check_journal(make: Callable[[], Journal]) -> None:
+    """Check that a journal keeps the events of a bandit whole, in order, and for the next one who opens it.
+
+    - what is appended comes back in its order, from any number of events on; a part of an `append` is never kept;
+    - the key by which decisions are drawn is kept beside the events, and is none of them;
+    - closed and opened again, the journal has the same identity, events and key, and goes on.
+
+    Parameters
+    ----------
+    make
+        Opens the journal: an empty one at first and, after that one was closed, the same with all that was appended.
+
+    Raises
+    ------
+    AssertionError
+        If the journal breaks one of these promises; the text says which.
+
+    Examples
+    --------
+    >>> from rightarm.logs.journal import MemoryJournal
+    >>> journal = MemoryJournal()
+    >>> check_journal(lambda: journal)
+    """
+    journal = make()
+    identity = journal.identity
+    _require(isinstance(identity, str) and identity != "", f"a journal has the identity {identity!r}")
+    _check_events(journal, [])
+    expected = list[Event]()
+    for events in ([], _story(0), *([event] for event in _story(1)), [], _story(2)[:3]):
+        journal.append(events)
+        expected += events
+        _check_events(journal, expected)
+    _check_whole(journal, expected)
+    key = _check_key(journal)
+    journal.flush()
+    _check_events(journal, expected)
+    journal.close()
+    for number in (3, 4):
+        journal = make()
+        found = journal.identity
+        _require(found == identity, f"a journal that was {identity} is {found} when it is opened again")
+        _check_events(journal, expected)
+        _require(journal.key() == key, "a journal that is opened again has another key")
+        journal.append(_story(number))
+        expected += _story(number)
+        _check_events(journal, expected)
+        journal.close()
+
+
+def _story(number: int) -> list[Event]:
+    """Return events of every kind, as they can follow each other; each story has ids of its own."""
+    first = 10 * number + 1
+    time = 1_700_000_000.0 + first
+    choices: list[dict[str, Any]] = [
+        {"arm": "red", "unit": "visitor é😀", "meta": {"page": [1, None, {"a": "b"}]}},
+        {"arm": 2, "context": [0.5, -1e-300], "arm_features": [[1.0], [2.0]]},
+        {"arm": True, "among": [True, "red"], "group": "holdout", "error": 1e-9},
+        {"arm": 0.5, "unit": 7},
+    ]
+    made: list[Event] = [
+        Decision(id=number, propensity=0.25, round=1, version=number, time=time, **choice)
+        for number, choice in enumerate(choices, start=first)
+    ]
+    made += [
+        Reward(id=first, reward=0.1 + 0.2, time=time),
+        Reward(id=first + 1, reward=-1e100, part=True, time=time + 0.125),
+        Cancellation(id=first + 2, time=time),
+        Expiry(ids=[first + 1, first + 3], reward=0.0, time=time),
+        Correction(id=first, reward=5e-324, time=time),
+        LateReward(id=first + 3, reward=1.0, time=time),
+        Observation(arm="red", reward=1.0, time=time, context=[0.5]),
+        Changed(arms=["red", 2], settings={"floor": 0.125}, status="paused", reason="a test", time=time),
+    ]
+    if number == 0:
+        settings = Settings(reward_range=(-1.0, 500.0), control="red")
+        made.insert(0, Created(arms=["red", 2, True, 0.5], policy={"formula": "a:b"}, settings=settings, time=time))
+    return made
+
+
+def _check_events(journal: Journal, expected: Sequence[Event]) -> None:
+    """Check that a journal has these events, from whatever number on they are asked for."""
+    count = journal.events
+    _require(count == len(expected), f"a journal says that it has {count} events after {len(expected)} were appended")
+    places = range(count + 1) if count <= 20 else (0, 1, count // 2, count - 1, count)
+    for place in places:
+        found = [_as_text(event) for event in journal.since(place)]
+        wanted = [_as_text(event) for event in expected[place:]]
+        _require(found == wanted, f"since({place}) gives {found!r:.500}, appended were {wanted!r:.500}")
+
+
+def _check_whole(journal: Journal, expected: list[Event]) -> None:
+    """Append events of which one cannot be written as JSON: either all are kept, as in memory, or none."""
+    good = Observation(arm="red", reward=0.5, time=1_700_000_000.0)
+    bad = Decision(id=999, arm="red", propensity=0.5, round=1, version=1, time=1.0, meta={"a": object()})
+    with contextlib.suppress(TypeError, ValueError):
+        journal.append([good, bad, good])
+        expected += [good, bad, good]
+    _check_events(journal, expected)
+
+
+def _check_key(journal: Journal) -> int:
+    """Check that a journal keeps a key that it is given, unless it was made with one."""
+    key = journal.key()
+    if key is None:
+        key = 0x0F1E2D3C4B5A69788796A5B4C3D2E1F0
+        journal.keep_key(key)
+    _require(journal.key() == key, "a journal does not keep the key that it was given")
+    text = "".join(_as_text(event) for event in journal.since(0))
+    _require(f"{key:032x}" not in text and str(key) not in text, "the key is among the events, which others may read")
+    return key
+
+
+def _as_text(event: Event) -> str:
+    """Return everything about an event."""
+    try:
+        return ENCODER.encode(event).decode()
+    except TypeError:
+        return repr(event)
 
 
 def check_store(url: str) -> None:

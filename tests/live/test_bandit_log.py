@@ -96,6 +96,32 @@ def test_names_that_a_log_cannot_keep_are_refused_at_once(tmp_path: Path) -> Non
     assert bandit.arms == ["a"]
 
 
+@pytest.mark.parametrize("unit", [-5, 2**63, "\ud800"], ids=ascii)
+def test_units_that_a_log_cannot_keep_are_refused(unit: Any, tmp_path: Path) -> None:
+    for path in (None, tmp_path / "log.jsonl"):
+        with ra.Bandit(["a", "b"], ra.UCB(C=0.5), seed=1, log=path) as bandit:
+            with pytest.raises(ValueError, match=r"^unit must be "):
+                bandit.ask(unit=unit)
+            assert bandit.ask(unit=5).id == 1
+    with ra.Bandit.from_log(tmp_path / "log.jsonl") as again:
+        assert again.ask(unit=5).id == 1
+
+
+@pytest.mark.parametrize("now", [1.7e12, -1.0])
+def test_a_clock_that_does_not_count_seconds_since_1970_is_refused(now: float, tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    with pytest.raises(ValueError, match=r"^clock must give seconds since 1970, before the year 10000, got "):
+        ra.Bandit(["a", "b"], ra.UCB(C=0.5), log=path, clock=lambda: now)
+    assert not path.exists()
+    times = iter([1.0, now, 2.0])
+    with ra.Bandit(["a", "b"], ra.UCB(C=0.5), log=path, clock=lambda: next(times)) as bandit:
+        with pytest.raises(ValueError, match=r"^clock must give seconds"):
+            bandit.ask()
+        bandit.ask()
+    with ra.Bandit.from_log(path) as again:
+        assert len(again.pending) == 1
+
+
 def test_the_log_of_a_bandit_that_learns_says_what_another_policy_earns(tmp_path: Path) -> None:
     """The uniform policy's value from logs of BGE with a floor: unbiased, and inside the interval."""
     true = float(np.mean(list(MEANS.values())))

@@ -112,8 +112,8 @@ def carried_over(known: Arms, policy: Policy, ledger: Ledger) -> tuple[Arms, Led
             new.add()
         new.restore(known.to_json())
     except ValueError as error:
-        what = f"must carry on: what {before!r} has learned does not carry over to {policy!r}: {error}"
-        raise WrongValue("policy", what) from None
+        what = f"what {before!r} has learned does not carry over to {policy!r}: {error}"
+        raise WrongValue("policy", f"must carry on: {what}") from None
     return new, ledger
 
 

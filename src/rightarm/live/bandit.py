@@ -32,7 +32,7 @@ from rightarm.live.ledger import Waiting
 from rightarm.live.names import distinct, hashable_name
 from rightarm.live.recovery import Log
 from rightarm.live.state import State
-from rightarm.logs.events import A, Decision, Event, Status, Unit, without_context
+from rightarm.logs.events import END_OF_TIME, A, Decision, Event, Status, Unit, without_context
 from rightarm.logs.journal import Journal, MemoryJournal
 from rightarm.logs.settings import AT_ONCE, CORRECT, LAST, Settings, check_seconds
 from rightarm.policies.gumbel import ScaledGumbel
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 TAKEN = frozenset((decide.LEARNED, decide.NOTED, decide.CORRECTED))  # rewards of which `tell` says True
 FEWEST = (
-    1_000  # events after which the state is copied, to be folded again from there, or a quarter of what it remembers
+    1_000  # events after which the state is copied, or a quarter of what it remembers; it is folded again from there
 )
 UNCHANGED: Any = ...  # a setting that `change` leaves as it is
 
@@ -120,8 +120,7 @@ class Bandit(Generic[A]):
         log: Log | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        if isinstance(arms, str | bytes) or not isinstance(arms, Iterable):
-            raise WrongType("arms", f"must be several names, got {arms!r}")
+        names = _several(arms)
         entropy = seed if seed is None else check_count("seed", seed, least=0)
         settings = Settings(
             floor=floor,
@@ -140,7 +139,6 @@ class Bandit(Generic[A]):
         )
         if not callable(clock):
             raise WrongType("clock", f"must be a function that gives seconds, got {clock!r}")
-        names = distinct(arms)
         chosen = ScaledGumbel() if policy is None else policy
         recovery.check_policy(chosen, False)
         key = new_key(entropy)
@@ -223,6 +221,13 @@ class Bandit(Generic[A]):
         if self._is_stale:
             self._refold()
         return self._state
+
+    def _look(self) -> State:
+        """Return the state for those who only look at it; the lock is taken where something was broken off."""
+        if not self._is_stale:
+            return self._state
+        with self._lock:
+            return self._current()
 
     def _ready(self) -> tuple[State, float]:
         """Return the state after windows that have closed, and the time; to be called with the lock."""
@@ -320,7 +325,7 @@ class Bandit(Generic[A]):
     @property
     def policy(self) -> Policy:
         """The policy that decides."""
-        return self._state.known.policy
+        return self._look().known.policy
 
     @property
     def arms(self) -> list[A]:
@@ -345,32 +350,32 @@ class Bandit(Generic[A]):
     @property
     def settings(self) -> Settings:
         """All options besides arms and policy, as they are now; `change` changes them."""
-        return self._state.settings
+        return self._look().settings
 
     @property
     def status(self) -> str:
-        """ "running", "paused" (it learns, but decides nothing) or "archived"."""
-        return self._state.status
+        """Say whether the bandit is "running", "paused" (it learns, but decides nothing) or "archived"."""
+        return self._look().status
 
     @property
     def floor(self) -> float:
         """The probability that every arm has at least."""
-        return self._state.settings.floor
+        return self._look().settings.floor
 
     @property
     def discount(self) -> float | None:
         """The factor by which a reward counts less with every later one, if there is one."""
-        return self._state.known.discount
+        return self._look().known.discount
 
     @property
     def window(self) -> int | None:
         """How many of the last rewards count, if not all do."""
-        return self._state.known.window
+        return self._look().known.window
 
     @property
     def reward_range(self) -> tuple[float, float] | None:
         """What rewards can be; None if they can be anything."""
-        return self._state.reward_range
+        return self._look().reward_range
 
     @property
     def log(self) -> Journal | None:
@@ -619,12 +624,12 @@ class Bandit(Generic[A]):
             "learn": learn,
             "several": several,
             "late": late,
-            "control": control,
+            "control": control if control is UNCHANGED else hashable_name(control),
             "holdout": holdout,
             "guardrail": guardrail,
         }
         settings = {name: value for name, value in given.items() if value is not UNCHANGED}
-        names = None if arms is None else distinct(arms)
+        names = None if arms is None else _several(arms)
         with self._lock:
             return self._change(arms=names, prior=prior, policy=policy, status=status, **settings)
 
@@ -813,7 +818,9 @@ class Bandit(Generic[A]):
             return summary.as_text(self._current(), self._due())
 
     def __repr__(self) -> str:
-        return f"<Bandit: {self.policy}, {len(self._state.names)} arms, {self._state.known.told:,} rewards>"
+        return (
+            f"<Bandit: {self._state.known.policy}, {len(self._state.names)} arms, {self._state.known.told:,} rewards>"
+        )
 
     def _repr_html_(self) -> str:
         with self._lock:
@@ -839,7 +846,9 @@ class Bandit(Generic[A]):
         )
 
     def to_json(self) -> str:
-        """Return everything as text, with the key of its draws; `from_json` makes the same bandit of it.
+        """Return everything as text: statistics, pending decisions, the key of its draws.
+
+        `from_json` makes the same bandit of it. Who has the text can predict decisions.
 
         >>> import rightarm as ra
         >>> bandit = ra.Bandit(["a", "b"], ra.BoltzmannGumbel(C=0.5), seed=7)
@@ -1012,7 +1021,18 @@ def _opened(
 def _now(clock: Callable[[], float]) -> float:
     """Return the time by a clock, in seconds since 1970."""
     now = clock()
-    return now if type(now) is float and math.isfinite(now) else check_number("clock", now)
+    if type(now) is not float or not math.isfinite(now):
+        now = check_number("clock", now)
+    if not 0 <= now < END_OF_TIME:
+        raise WrongValue("clock", f"must give seconds since 1970, before the year 10000, got {now}")
+    return now
+
+
+def _several(arms: Any) -> list[Any]:
+    """Return the names of arms, if they are several that differ."""
+    if isinstance(arms, str | bytes) or not isinstance(arms, Iterable):
+        raise WrongType("arms", f"must be several names, got {arms!r}")
+    return distinct(arms)
 
 
 def _seconds(value: float | timedelta) -> float:

@@ -68,9 +68,8 @@ def create(
     """Return the first event of a bandit, and the state after it."""
     if not arms:
         raise WrongValue("arms", "must name at least one arm, got none")
-    plain = Created(
-        time=now, arms=list(arms), policy=policy.specification(), settings=settings, first_id=first_id, by=by
-    )
+    names: list[Any] = list(arms)
+    plain = Created(time=now, arms=names, policy=policy.specification(), settings=settings, first_id=first_id, by=by)
     state = State(lambda specification: policy)
     state.apply(plain)
     if not prior:
@@ -95,10 +94,8 @@ def decide(
     meta: Mapping[str, Any] | None = None,
 ) -> Decision[Any]:
     """Draw a decision, among ``members`` if given, in a context if the policy looks at any."""
-    ledger = state.ledger
-    return _decision(
-        state, draws, now, 0, ledger.waiting, members, seen, unit, None if meta is None else check_meta(meta)
-    )
+    kept = None if meta is None else check_meta(meta)
+    return _decision(state, draws, now, 0, state.ledger.waiting, members, seen, unit, kept)
 
 
 def decide_several(

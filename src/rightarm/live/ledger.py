@@ -14,7 +14,7 @@ import numpy as np
 from rightarm.errors import WrongType, WrongValue
 from rightarm.estimators.extension import Extension
 from rightarm.live.contextual import Context
-from rightarm.logs.events import Decision, Unit
+from rightarm.logs.events import LARGEST_WHOLE, Decision, Unit
 from rightarm.types import F64, I64
 
 SKIPPED_BITS = 36  # of ids, by chance: a bandit can come back some 10,000 times before ids reach 2^53
@@ -212,4 +212,12 @@ def check_unit(unit: Any) -> Unit:
     """Return ``unit`` if it can stand for whom a decision is made."""
     if isinstance(unit, bool) or not isinstance(unit, str | int):
         raise WrongType("unit", f"must be a text or a whole number, got {unit!r}")
+    if isinstance(unit, int):
+        if not 0 <= unit <= LARGEST_WHOLE:
+            raise WrongValue("unit", f"must be from 0 to {LARGEST_WHOLE:,} if it is a number, got {unit}")
+        return unit
+    try:
+        unit.encode()
+    except UnicodeEncodeError:
+        raise WrongValue("unit", f"must be a text that UTF-8 can encode, got {unit!a:.200}") from None
     return unit

@@ -219,6 +219,7 @@ def _check_new(ledger: Ledger, number: Any) -> None:
 
 def _decision_from(row: Sequence[Any], name: Any) -> Decision[Any]:
     number, _, propensity, count, version, time, group, unit, error, among, meta = row
+    arms: Any = None if among is None else [name_from(one) for one in listed("among", among)]
     if group not in (None, "holdout"):
         raise ValueError(f"group must be 'holdout' or nothing, got {group!r}")
     return Decision(
@@ -231,13 +232,9 @@ def _decision_from(row: Sequence[Any], name: Any) -> Decision[Any]:
         group=group,
         unit=None if unit is None else check_unit(unit),
         error=check_number("error", error),
-        among=None if among is None else _names("among", among),
+        among=arms,
         meta=None if meta is None else check_meta(meta),
     )
-
-
-def _names(name: str, plain: Any) -> list[Any]:
-    return [name_from(one) for one in listed(name, plain)]
 
 
 def _propensity(value: Any) -> float:

@@ -89,7 +89,10 @@ def _logged(state: State, log: Journal | None, pair: tuple[Any, Any]) -> Decided
         raise ValueError(f"difference needs the contexts in the log, got log_context=False: {reason}")
     if len({type(name) for name in state.names}) > 1:
         raise ValueError(f"difference needs arms of one type to find them in the log, got {state.names[:8]}: {reason}")
-    frame = log.frame()
+    read = getattr(log, "frame", None)
+    if read is None:
+        raise ValueError(f"difference needs a log that can be read as a table, got {log!r:.200}: {reason}")
+    frame = read()
     columns = [frame[name].to_list() for name in ("arm", "propensity", "reward", "among", "context")]
     places = {pair[0]: 0.0, pair[1]: 1.0}
     rows = [

@@ -2,9 +2,9 @@
 
 A line can be read by anything, and a process that is killed in the middle of a line loses that line alone.
 
-The file is the truth. An exception of a signal handler, such as Ctrl-C, may come between any two steps, also just
-after the system has written the lines and before Python knows. Then the writer looks at the file before it is used
-again: if all that was to be written is there, it has happened; otherwise what is there of it is cut off.
+The file is the truth. An exception of a signal handler, such as Ctrl-C, may come between any two steps, also just after
+the system has written the lines and before Python knows. Then the writer looks at the file before it is used again: if
+all that was to be written is there, it has happened; otherwise what is there of it is cut off.
 """
 
 from __future__ import annotations
@@ -393,7 +393,8 @@ def _checked(event: Event) -> Event:
         if isinstance(value, float) and not math.isfinite(value):  # which JSON would make null
             raise WrongValue(name, f"must be finite, got {value}")
     try:
-        return DECODER.decode(ENCODER.encode(event))
+        checked: Event = DECODER.decode(ENCODER.encode(event))
+        return checked
     except msgspec.ValidationError as error:
         what = described(error, fields)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
