@@ -106,7 +106,7 @@ def test_answers(folder: Path) -> None:
 
 def test_answers_with_contexts(folder: Path) -> None:
     names = run("docs/contexts-answers.md", 4)
-    assert (names["phones"].better, names["desktops"].better, names["everybody"].better) == (True, False, None)
+    assert (names["phones"].better, names["desktops"].better, names["everybody"].better) == (True, False, False)
     assert (folder / "coefficients.png").stat().st_size > 10_000
     sure = [row.arm for row in names["coefficients"].rows if row.feature == "age" and row.sure]
     assert (sure, names["frame"].height) == (["video"], 10)
