@@ -80,7 +80,7 @@ def test_formulas() -> None:
 
 
 def test_live(folder: Path) -> None:
-    names = run("docs/live.md", 1)
+    names = run("docs/live.md", 2)
     assert (names["decision"].propensity, names["decision"].round) == (1 / 3, 1)
     assert (folder / "arms.png").stat().st_size > 10_000
     with names["ra"].Bandit.open(folder / "home.bandit") as again:
@@ -134,7 +134,7 @@ def test_experiments(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_contexts(capsys: pytest.CaptureFixture[str]) -> None:
-    names = run("docs/contexts.md", 3)
+    names = run("docs/contexts.md", 4)
     said = [line.split(" → ")[1] for line in capsys.readouterr().out.splitlines()]
     assert said == ["small", "large", "coder", "polyglot"]
     assert set(names["offers"]) == {"a", "b", "c"}

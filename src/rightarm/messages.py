@@ -60,7 +60,10 @@ class Definition(Message):
 
 
 class Change(Message):
-    """A change of a bandit, from now on; what is left out stays."""
+    """A change of a bandit, from now on; what is left out stays.
+
+    Settings have the names that they have in a definition; null removes one that may be absent.
+    """
 
     arms: Arms | None = None
     """All arms that can be chosen from now on: others are retired, new ones added."""
@@ -77,7 +80,6 @@ class Change(Message):
     several: Literal["last", "sum"] | UnsetType = UNSET
     late: Literal["correct", "keep"] | UnsetType = UNSET
     control: Arm | UnsetType | None = UNSET
-    """These settings are those of a definition; null takes one away, and what is left out stays."""
     holdout: float | UnsetType = UNSET
     guardrail: float | UnsetType | None = UNSET
 

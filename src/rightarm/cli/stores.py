@@ -16,7 +16,7 @@ Store = Annotated[str, typer.Argument(help="Such as sqlite:///home.db or postgre
 
 @app.command()
 def verify(store: Store) -> None:
-    """Fold all events of a store again, and say whether everything that it has follows from them.
+    """Apply all events of a store again, make every decision again, and say whether the store has just what follows.
 
     rightarm verify sqlite:///home.db
     """
@@ -50,6 +50,8 @@ def backup(
     store: Store, target: Annotated[str, typer.Argument(help="An empty store, also of the other kind.")]
 ) -> None:
     """Copy a store at one moment, while the service goes on; also from SQLite to PostgreSQL, or back.
+
+    The copy has the secret keys by which bandits draw their decisions: protect it as you protect the store.
 
     rightarm backup sqlite:///home.db sqlite:///copy.db
     """

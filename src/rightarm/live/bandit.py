@@ -68,11 +68,13 @@ class Bandit(Generic[A]):
       ``guardrail``: an arm that is shown to be worse than the control by more than this is retired by itself; not where
       the policy decides by contexts.
     - ``prior``: for some arms the mean and the number of rewards to start from, as `add_arm` takes it.
-    - ``seed``: the same seed and the same answers give the same decisions, ids included. Without it ids begin at a
-      number that no other bandit has used.
+    - ``seed``: the same seed and the same answers give the same decisions, ids included. So whoever knows the seed can
+      predict them. Without it decisions are drawn by a secret key, and ids begin at a number that no other bandit has
+      used.
     - ``log_context``: whether the log has the contexts; without them nobody can evaluate or recover from it.
-    - ``log``: a path, or a `LogWriter`, to which everything that happens is written before it counts. It must be a new
-      one: `open`, `from_json` and `from_log` go on with one that has events.
+    - ``log``: a path, a `LogWriter` or another journal (`rightarm.logs.journal.Journal`), to which everything that
+      happens is written before it counts. It must be a new one: `open`, `from_json` and `from_log` go on with one that
+      has events. The secret key is in a file beside the log, whose name ends in ``.key``.
     - ``clock``: seconds since 1970, for windows, `expire` and the log.
 
     An arm is drawn from the exact probabilities of the moment, so the propensity is that of the choice by construction.
@@ -923,8 +925,9 @@ class Bandit(Generic[A]):
     ) -> Bandit[Any]:
         """The bandit that wrote a log, from the log alone; it goes on with it.
 
-        ``policy`` is needed if its module is not imported, or if the log was not written by a bandit, so that it does
-        not name one; for such a log ``settings`` are those of `Bandit` (``floor``, ``discount``, ``window``).
+        Without the file of its key, it goes on with a new key. ``policy`` is needed if its module is not imported, or
+        if the log was not written by a bandit, so that it does not name one; for such a log ``settings`` are those of
+        `Bandit` (``floor``, ``discount``, ``window``).
         """
         recovery.check_policy(policy, change_policy)
         policies = [] if policy is None else [policy]
@@ -967,8 +970,9 @@ class Bandit(Generic[A]):
     ) -> Bandit[Any]:
         """The bandit of a folder: made if it is not there, gone on with if it is, to the last event, after any crash.
 
-        The folder has a log, in which everything is before it counts, and a snapshot, which is written whole after
-        ``every`` so many events (or a tenth of all) and by `close`. ``settings`` are the other options of `Bandit`.
+        The folder has a log, to which everything is written before it counts, the secret key of its draws, and a
+        snapshot, which is written whole after ``every`` so many events (or a tenth of all) and by `close`. ``settings``
+        are the other options of `Bandit`.
 
         - ``arms``, ``policy``, ``settings``: needed to make it (``policy`` and ``settings`` have defaults). Afterwards
           they may be left out; what is given must be what there is. ``change_arms`` adds and retires arms so that there

@@ -3,8 +3,8 @@
 A log is a sequence of events. In a file each is a line of JSON, with its number first (`rightarm.logs.lines`); in a
 store it is a row of a table. Fields that have their default are left out. Times are seconds since 1970.
 
-To add a kind of event, add its type here and to `AnyEvent`, and let `rightarm.live.state.State.apply` say what it
-changes.
+To add a kind of event, add its type here, to `AnyEvent` and to `KINDS`; let `rightarm.live.decide` make it, and
+`rightarm.live.state.State.apply` say what it changes. CONTRIBUTING.md has an example.
 """
 
 from __future__ import annotations
