@@ -214,7 +214,7 @@ def test_a_call_that_is_broken_off_happened_wholly_or_not_at_all(name: str, logg
     check_bytecodes(name, path, Interrupt, STRIDE, 1 if name in SHORT else STRIDE)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("error", [Interrupt, TimeIsUp])
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("logged", [False, True], ids=["memory", "log"])

@@ -160,13 +160,11 @@ class TableJournal:
         self.rows = Rows()
 
     def append(self, events: Sequence[Event]) -> None:
-        """Let events wait for the commit."""
-        for event in events:
-            line = ENCODER.encode(event)
-            digest = digest_of(self.digest, line)
-            self.new.append(Stored(self.events + 1, line.decode(), digest))
-            self.digest = digest
+        """Let events wait for the commit, none of them if one cannot be written as JSON."""
+        for line in [ENCODER.encode(event) for event in events]:
+            self.digest = digest_of(self.digest, line)
             self.events += 1
+            self.new.append(Stored(self.events, line.decode(), self.digest))
 
     def note(self, state: State, event: Event) -> None:
         """Note what follows from the event that comes next, for the tables beside it; ``state`` is that before it."""
