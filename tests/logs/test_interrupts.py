@@ -22,8 +22,8 @@ def event(number: int) -> Event:
     """The event of this number: a decision, its reward so far, its end, and so on."""
     own, time = 1 + (number - 1) // 3, START + number
     if number % 3 == 1:
-        more = {"version": number, "unit": f"visitor {number}"}
-        return Decision(id=own, arm="red", propensity=0.5, round=1, time=time, **more)
+        unit = f"visitor {number}"
+        return Decision(id=own, arm="red", propensity=0.5, round=1, version=number, unit=unit, time=time)
     return Reward(id=own, reward=float(number), part=number % 3 == 2, time=time)
 
 

@@ -333,7 +333,7 @@ class BanditVerbs:
         """
         unknown = changes.keys() - set(Change.__struct_fields__)
         if unknown:
-            raise TypeError(f"change takes {', '.join(Change.__struct_fields__)}, got {', '.join(sorted(unknown))}")
+            raise TypeError(f"change takes the settings of a bandit, got {', '.join(sorted(unknown))}")
         if "window_of_reward" in changes:
             changes["window_of_reward"] = seconds(changes["window_of_reward"])
         given = None if policy is None else text_of(policy)

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from rightarm.contexts import Features
+from rightarm.errors import placed
 from rightarm.formula import check_number
 from rightarm.live.arms import Law, draw
 from rightarm.live.contextual import ContextArms, Seen, arms_for
@@ -79,7 +80,7 @@ class Function(Fixed):
         try:
             return relative(chances_of(given, self.rows), arms)
         except (TypeError, ValueError) as error:
-            raise type(error)(f"row {self.rows.places[row] + 1}: {error}") from None
+            raise placed(error, f"row {self.rows.places[row] + 1}") from None
 
 
 class Learning:

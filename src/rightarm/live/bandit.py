@@ -86,7 +86,7 @@ class Bandit(Generic[A]):
     the answers of the last 100,000 others are remembered, to notice or correct what is told again.
 
     >>> import rightarm as ra
-    >>> bandit = ra.Bandit(["red", "green"], ra.Boltzmann(0.25), seed=1)
+    >>> bandit = ra.Bandit(["red", "green"], ra.Boltzmann(0.25), seed=2)
     >>> decision = bandit.ask()
     >>> decision.arm, decision.propensity
     ('green', 0.5)

@@ -12,6 +12,7 @@ from rightarm.contexts import Features
 from rightarm.contexts.features import LARGEST
 from rightarm.contexts.moments import COUNT as VALUES
 from rightarm.contexts.moments import SQUARES
+from rightarm.errors import placed
 from rightarm.estimators import Linear, arrowhead
 from rightarm.estimators.compiled import GAP_VARIANCE, MEAN, PULLS, VARIANCE
 from rightarm.estimators.extension import Extension
@@ -364,7 +365,7 @@ def _encoded(encode: Callable[[Any], F64], given: Any, *arm: Hashable) -> F64:
     try:
         return encode(given)
     except (TypeError, ValueError) as error:
-        raise type(error)(f"arm_features{''.join(f' of {name!r}' for name in arm)}: {error}") from None
+        raise placed(error, f"arm_features{''.join(f' of {name!r}' for name in arm)}") from None
 
 
 def _measured(features: Features | None, standardise: bool) -> tuple[I64, I64]:

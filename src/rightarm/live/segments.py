@@ -84,7 +84,7 @@ def _logged(state: State, log: Journal | None, pair: tuple[Any, Any]) -> Decided
     """The decisions of the bandit's log, where there are more than it remembers."""
     reason = f"the bandit remembers its last {REMEMBERED:,} answers only, and there were more"
     if not isinstance(log, LogWriter):
-        raise ValueError(f"difference needs a log of this bandit in a file: {reason}")
+        raise ValueError(f"difference needs a log of this bandit: {reason}")
     if not state.settings.log_context:
         raise ValueError(f"difference needs the contexts in the log, got log_context=False: {reason}")
     if len({type(name) for name in state.names}) > 1:

@@ -53,7 +53,9 @@ def verify(database: Database) -> Verified:
         if not (isinstance(cause, DBAPIError) and type(cause.orig) is sqlite3.DatabaseError):
             raise  # a server that is down, a file that is locked: that is no damage
         findings.append(Finding("", f"the file cannot be read: {cause.orig}"))
-        return Verified(0, 0, 0, findings)
+    except UnicodeDecodeError as error:  # of a table's definition, which SQLite reads before anything else
+        findings.append(Finding("", f"the file cannot be read: {error}"))
+    return Verified(0, 0, 0, findings)
 
 
 def _verified(database: Database, connection: Connection, findings: list[Finding]) -> Verified:
