@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -228,11 +229,22 @@ def test_archived_is_for_good() -> None:
     assert bandit.change(status="paused")
     assert bandit.tell(waiting, 1.0)  # it learns, and decides nothing
     assert bandit.change(status="running")
-    bandit.ask()
+    decision = bandit.ask()
     assert bandit.change(status="archived")
-    with pytest.raises(ValueError, match=r"^status is archived, which is for good, got 'running'"):
+    with pytest.raises(ValueError, match=r"^status is archived, which is for good: nothing changes any more"):
         bandit.change(status="running")
     assert bandit.status == "archived"
+    refusals: list[Callable[[], Any]] = [
+        bandit.ask,
+        lambda: bandit.tell(decision, 1.0),
+        lambda: bandit.tell(arm="a", reward=1.0),
+        lambda: bandit.cancel(decision),
+        lambda: bandit.expire(0.0),
+        lambda: bandit.change(floor=0.1),
+    ]
+    for refused in refusals:
+        with pytest.raises(ValueError, match=r"^status is archived"):
+            refused()
 
 
 # Decisions that wait.

@@ -906,7 +906,8 @@ class Bandit(Generic[A]):
             recovery.check_agreement(state, policy, change_policy)
             if is_new:
                 state.ledger.skip_ids()
-            key = new_key() if found.key is None else found.key
+            key = found.key if found.key is not None or journal is None else journal.key()
+            key = new_key() if key is None else key
             if journal is not None and is_new:
                 recovery.begin(journal, state, key, _now(clock))
             made = cls._of(state, policies, key, journal, clock)

@@ -52,6 +52,7 @@ CORRECTED: Outcome = "corrected"
 LATE: Outcome = "late"
 
 LARGEST_META = 10_000  # bytes of JSON
+ARCHIVED = "archived"
 GUARDED = 20  # rewards after which the guardrail is looked at again, or 5% of all
 FIXED = ("discount", "window", "log_context")  # settings that a bandit has for good
 
@@ -196,7 +197,8 @@ def check_meta(meta: Any) -> dict[str, Any]:
 def reward(state: State, decision: Any, value: Any, now: float) -> tuple[list[Event], Outcome]:
     """Return what follows from the reward of one decision, and what becomes of it."""
     number = state.ledger.number_of(decision)
-    if state.settings.window_of_reward is None and number in state.ledger.pending and not state.known.remembers:
+    is_usual = state.settings.window_of_reward is None and not state.known.remembers and state.status != ARCHIVED
+    if is_usual and number in state.ledger.pending:
         return [Reward(id=number, reward=state.check_reward(value), time=now)], LEARNED
     rewards = Rewards(state, now)
     outcome = rewards.tell(number, value)
@@ -210,6 +212,7 @@ class Rewards:
     """
 
     def __init__(self, state: State, now: float) -> None:
+        _check_learns(state)
         self.state = state
         self.now = now
         self._events: list[Event] = []
@@ -385,6 +388,12 @@ class Rewards:
         return after
 
 
+def _check_learns(state: State) -> None:
+    """Raise if a bandit is archived, and learns nothing any more."""
+    if state.status == ARCHIVED:
+        raise WrongValue("status", "is archived: the bandit learns nothing any more", code=ARCHIVED)
+
+
 def _same_again(number: int, value: float, before: float | None) -> Outcome:
     """Return DUPLICATE, or raise unless a reward told again is the reward that was told ``before``."""
     if before == value:
@@ -396,6 +405,7 @@ def _same_again(number: int, value: float, before: float | None) -> Outcome:
 
 def cancel(state: State, decision: Any, now: float) -> list[Event]:
     """Return what follows if a decision will have no reward: nothing, if it waits for none."""
+    _check_learns(state)
     number = state.ledger.number_of(decision)
     if number not in state.ledger.pending:
         return []
@@ -404,6 +414,7 @@ def cancel(state: State, decision: Any, now: float) -> list[Event]:
 
 def expire(state: State, older_than: Any, reward: Any, now: float) -> list[Event]:
     """Return what follows if decisions that have waited so long wait no more."""
+    _check_learns(state)
     seconds = check_seconds("older_than", older_than)
     value = None if reward is None else state.check_reward(reward)
     events = list[Event]()
@@ -417,7 +428,7 @@ def expire(state: State, older_than: Any, reward: Any, now: float) -> list[Event
 
 def close_windows(state: State, now: float) -> list[Event]:
     """Return what follows for decisions whose window of reward has closed."""
-    if state.settings.window_of_reward is None:
+    if state.settings.window_of_reward is None or state.status == ARCHIVED:
         return []
     due = state.due(now)
     default = state.settings.default
@@ -473,6 +484,8 @@ def change(
     )
     if event == Changed(time=now, reason=reason, by=by):
         return []
+    if state.status == ARCHIVED:
+        raise WrongValue("status", "is archived, which is for good: nothing changes any more", code=ARCHIVED)
     trial = state.copy()
     if policy is not None:
         trial.find_policy = lambda specification: policy
@@ -512,8 +525,6 @@ def _other_status(state: State, status: Status | None) -> Status | None:
         return None
     if status not in ("running", "paused", "archived"):
         raise WrongValue("status", f"must be 'running', 'paused' or 'archived', got {status!r}")
-    if state.status == "archived":
-        raise WrongValue("status", f"is archived, which is for good, got {status!r}", code="archived")
     return status
 
 

@@ -177,7 +177,7 @@ def change(live: Live, request: Change, policy: Policy | None, by: str) -> Descr
             state, live.now, arms=names, prior=prior, policy=policy, status=request.status, by=by, **settings
         )
     except WrongValue as error:
-        if error.code == "archived":
+        if error.code == decide.ARCHIVED:
             raise Conflict(f"{live.name} is archived, which is for good", "status", error.code) from None
         raise
     live.happen(events)
