@@ -196,7 +196,8 @@ class Bandit(Generic[A]):
         self._process = PROCESS[0]
         self._threads = threading.RLock()
         self._is_stale = False  # whether something broke off between a journal and the state
-        self._recent = MemoryJournal(0 if log is None else log.events)
+        self._recent = MemoryJournal()
+        self._before = 0, 0  # how many events both journals had before the last ones
         self._keep_base()
 
     # Decide, append, apply.
@@ -251,6 +252,8 @@ class Bandit(Generic[A]):
         """
         if not events:
             return
+        if self._log is not None:
+            self._before = self._recent.events, self._log.events
         self._is_stale = True
         self._recent.append(events)
         if self._log is not None:
@@ -270,7 +273,8 @@ class Bandit(Generic[A]):
         """Fold the events that have happened again; may be broken off itself."""
         base, place = self._base
         if self._log is not None:
-            self._recent.cut(self._log.events)
+            recent, logged = self._before
+            self._recent.cut(recent + self._log.events - logged)
         state = base.copy()
         for event in self._recent.since(place):
             state.apply(event)
@@ -655,7 +659,7 @@ class Bandit(Generic[A]):
         are part of what the policy sees, never of the intervals.
         """
         with self._lock:
-            state = self._current()
+            state, _ = self._ready()
             name = hashable_name(arm)
             if name in state.index:
                 hint = "" if state.active[state.index[name]] else "; it is retired: restore_arm brings it back"
@@ -665,7 +669,7 @@ class Bandit(Generic[A]):
     def replace_arm(self, arm: A, by: A, *, prior: Any = None) -> None:
         """Retire an arm and add the one that comes in its place, at once: a new version starts with nothing known."""
         with self._lock:
-            state = self._current()
+            state, _ = self._ready()
             name = hashable_name(by)
             old = state.names[state.arm_number("arm", arm)]
             if name in state.index:
@@ -679,14 +683,14 @@ class Bandit(Generic[A]):
     def retire_arm(self, arm: A) -> None:
         """Choose an arm no more; what is pending for it is still learned."""
         with self._lock:
-            state = self._current()
+            state, _ = self._ready()
             name = state.names[state.arm_number("arm", arm)]
             self._change(arms=[one for one in state.active_names() if one != name])
 
     def restore_arm(self, arm: A) -> None:
         """Choose a retired arm again, with what is known of it still."""
         with self._lock:
-            state = self._current()
+            state, _ = self._ready()
             name = state.names[state.arm_number("arm", arm)]
             self._change(arms=[one for one in state.names if one == name or state.active[state.index[one]]])
 
@@ -867,7 +871,7 @@ class Bandit(Generic[A]):
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write `to_json` to one file, wholly or not at all."""
         target = Path(path)
-        write_whole(target, self.to_json().encode())
+        write_whole(target, self.to_json().encode(), mode=0o600)  # it has the key of the draws
         return target
 
     @classmethod
@@ -940,9 +944,15 @@ class Bandit(Generic[A]):
             return made
 
     def _go_on(self, policy: Policy | None, arms: list[Any] | None = None) -> None:
-        """Go on with another policy, or with other arms, where they are given."""
-        if policy is not None or arms is not None:
-            self.change(policy=policy, arms=arms)
+        """Go on with another policy, or with other arms, where they are given.
+
+        Arms that the guardrail retires when windows close just now stay retired.
+        """
+        with self._lock:
+            state, _ = self._ready()
+            wanted = None if arms is None else recovery.wanted_arms(state, arms, change_arms=True)
+            if policy is not None or wanted is not None:
+                self._change(policy=policy, arms=wanted)
 
     @overload
     @classmethod
@@ -1003,10 +1013,11 @@ class Bandit(Generic[A]):
             else:
                 state = _opened(folder, log, finder(policies), policy)
                 recovery.check_settings(state.settings, settings)
-                wanted = recovery.wanted_arms(state, None if arms is None else distinct(arms), change_arms)
+                names = None if arms is None else distinct(arms)
+                recovery.wanted_arms(state, names, change_arms)  # which refuses others, unless they are to be
                 recovery.check_agreement(state, policy, change_policy)
                 made = cls._of(state, policies, log.key(), log, clock)
-                made._go_on(policy if change_policy else None, wanted)
+                made._go_on(policy if change_policy else None, names if change_arms else None)
             made._folder = folder
             folder.look(made._state, log)
             return made

@@ -186,9 +186,10 @@ def check_meta(meta: Any) -> dict[str, Any]:
         raise WrongValue("meta", f"must be JSON, got {plain!a:.200}: {error}") from None
     if len(text) > LARGEST_META:
         raise WrongValue("meta", f"must be at most {LARGEST_META:,} bytes of JSON, got {len(text):,}")
-    if json.loads(text) != plain:  # a tuple, or a number for a key
+    copy: dict[str, Any] = json.loads(text)
+    if copy != plain:  # a tuple, or a number for a key
         raise WrongValue("meta", f"must be JSON, with texts for keys and lists for sequences, got {plain!r:.200}")
-    return plain
+    return copy
 
 
 # Rewards.
@@ -221,6 +222,7 @@ class Rewards:
         self._answers: dict[int, Answer] = {}  # of decisions that are answered or corrected here
         self._learned = 0
         self._corrects = False
+        self._forgets = False
 
     def tell(self, decision: Any, value: Any) -> Outcome:
         """Take the reward of a decision, and say what becomes of it."""
@@ -326,11 +328,12 @@ class Rewards:
         self._learned += 1
         learned = self.state.known.told + self._learned
         propensity = waiting.decision.propensity
-        self._answers[number] = Answer(reward, waiting.arm, learned, propensity, False, waiting.context)
+        made = waiting.decision.time
+        self._answers[number] = Answer(reward, waiting.arm, learned, propensity, False, waiting.context, made)
         return LEARNED
 
     def _correct(self, number: int, answer: Answer, reward: float) -> None:
-        if reward == answer.reward:  # what was silence is known to be just that
+        if reward == answer.reward and not answer.silent:
             return
         self._events.append(Correction(id=number, reward=reward, time=self.now))
         self._corrects = True
@@ -352,6 +355,7 @@ class Rewards:
     def _rehearse(self) -> None:
         """Raise if the rewards cannot be learned, or corrections would leave a trace."""
         state = self.state
+        self._check_remembered()
         known = state.known.twin()
         answers = dict[int, Answer]()
         for place, event in enumerate(self._events):
@@ -368,16 +372,28 @@ class Rewards:
                 known.rehearse(waiting.arm, state.scaled(event.reward), propensity, waiting.context)
                 answers[event.id] = Answer(event.reward, waiting.arm, known.told, propensity, False, waiting.context)
 
+    def _check_remembered(self) -> None:
+        """Raise if the rewards of this batch would make the bandit forget an answer that the batch corrects."""
+        answers = sum(isinstance(event, Reward) and not event.part for event in self._events)
+        forgotten = self.state.ledger.oldest(answers)
+        for event in self._events:
+            if isinstance(event, Correction) and event.id in forgotten:
+                what = f"{event.id} was answered too long ago to be corrected together with other rewards: do it alone"
+                raise Answered("decision", what, code="too_late")
+        self._forgets = bool(forgotten)
+
     def _rehearse_correction(self, known: Any, event: Correction, before: Answer) -> Answer:
         state = self.state
         after = msgspec.structs.replace(before, reward=event.reward, silent=False)
         if before.reward is None:
             known.rehearse(before.arm, state.scaled(event.reward), before.propensity, before.context)
             return msgspec.structs.replace(after, learned=known.told)
+        if before.reward == event.reward:  # what was silence is known to be just that
+            return after
         known.check_correction()
         if not state.correct(known, before, event.reward):
             found = len(state.remembered(before.arm))
-            if not state.known.is_made_of(before.arm, found):
+            if self._forgets or not state.known.is_made_of(before.arm, found):
                 whose = "" if known.mixes else f" of {state.names[before.arm]!r}"
                 what = (
                     f"{event.id} cannot be corrected from {before.reward:g} to {event.reward:g}: all rewards{whose} "
@@ -465,7 +481,7 @@ def change(
     **settings: Any,
 ) -> list[Event]:
     """Return the event that changes a bandit, after it was tried on a copy; none if everything is so already."""
-    names = None if arms is None else _in_order(state, arms)
+    names = None if arms is None else _in_order(state, arms, settings.get("control", state.settings.control))
     if names is not None and set(names) == set(state.active_names()):
         names = None
     priors = [prior_of(state, arms or (), name, given) for name, given in (prior or {}).items()]
@@ -498,9 +514,8 @@ def policy_is(state: State, policy: Policy) -> bool:
     return difference(policy, state.specification) is None
 
 
-def _in_order(state: State, arms: Sequence[Hashable]) -> list[Any]:
+def _in_order(state: State, arms: Sequence[Hashable], control: Hashable | None) -> list[Any]:
     """Return arms in the order in which they first came, as a decision has the features of its arms."""
-    control = state.settings.control
     if control is not None and control not in arms:
         raise WrongValue("arms", f"must have the control: {control!r} cannot be retired", code="control")
     return sorted(arms, key=lambda name: state.index.get(name, len(state.names)))
@@ -513,7 +528,9 @@ def _other_settings(before: Settings, given: Mapping[str, Any]) -> dict[str, Any
     for name in found:
         if name in FIXED:
             raise WrongValue(name, f"cannot change: it is {getattr(before, name)!r} for good, got {given[name]!r}")
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
+    if found.get("reward_range") is not None:
+        found["reward_range"] = list(found["reward_range"])  # as JSON has it
+    return found
 
 
 def _seconds(name: str, value: Any) -> Any:
@@ -571,9 +588,9 @@ class Guardrail:
         budget = state.settings.guardrail
         if budget is None or state.known.told < self.next:
             return []
-        self.next = state.known.told + max(GUARDED, state.known.told // GUARDED)
         harmful = answers.harmful(state, budget)
         if not harmful:
+            self.next = state.known.told + max(GUARDED, state.known.told // GUARDED)
             return []
         names = [name for name in state.active_names() if name not in harmful]
         reason = f"{', '.join(map(str, harmful))}: worse than the control by more than {budget:g}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import secrets
 from collections import deque
 from collections.abc import Iterator
@@ -54,7 +55,7 @@ class Answer(msgspec.Struct, frozen=True):
     """Whether the reward is the default, which stands for silence."""
     context: Context | None = None
     time: float | None = None
-    """When the decision was made, where rewards may come too late to be learned."""
+    """When the decision was made; None for a reward that belongs to none."""
     late: float | None = None
     """The reward that came too late."""
 
@@ -158,6 +159,10 @@ class Ledger:
         return twin
 
     # Questions.
+
+    def oldest(self, answers: int) -> set[int]:
+        """Return the decisions that would be forgotten if so many more were answered."""
+        return set(itertools.islice(self._order, max(0, len(self._order) + answers - REMEMBERED)))
 
     def answers(self) -> Iterator[tuple[int, Answer]]:
         """Yield the remembered answers, the oldest first."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -17,6 +16,7 @@ from rightarm.live.ledger import Answer, Ledger, Waiting, check_unit
 from rightarm.live.names import listed, name_from, plain_name
 from rightarm.live.state import State
 from rightarm.logs.events import Decision, Specification
+from rightarm.logs.journal import key_from
 from rightarm.logs.settings import Settings, check_share
 from rightarm.scores.policy import Policy
 from rightarm.scores.rewards import reward_scale
@@ -78,7 +78,7 @@ def from_json(text: str | bytes, find_policy: Callable[[Specification], Policy])
         if plain["log"] is not None:
             identity, events = _row("log", plain["log"], 2)
             place = Place(str(identity), check_count("log", events, least=0))
-        key = None if plain["key"] is None else _key_from(plain["key"])
+        key = None if plain["key"] is None else key_from(plain["key"])
     except (KeyError, TypeError, AttributeError, IndexError, OverflowError, RecursionError) as error:
         raise ValueError(f"this is not the state of a bandit: {type(error).__name__}: {error}") from None
     return Saved(state, place, key)
@@ -201,12 +201,6 @@ def _row(name: str, row: Any, *lengths: int) -> list[Any]:
         expected = " or ".join(map(str, lengths))
         raise ValueError(f"{name} must have lists of {expected} values, got {row!r:.60}")
     return row
-
-
-def _key_from(text: Any) -> int:
-    if not isinstance(text, str) or re.fullmatch("[0-9a-f]{32}", text) is None:
-        raise ValueError("key must be 32 hexadecimal digits")  # what it is stays a secret
-    return int(text, 16)
 
 
 def _check_new(ledger: Ledger, number: Any) -> None:

@@ -36,7 +36,7 @@ from rightarm.logs.events import (
     Reward,
     Specification,
 )
-from rightarm.logs.settings import KEEP, Settings
+from rightarm.logs.settings import Settings
 from rightarm.scores.policy import Policy
 from rightarm.scores.rewards import LARGEST, Scale, reward_scale
 from rightarm.types import F64, I64
@@ -212,7 +212,7 @@ class State:
     def _decided(self, event: Decision[Any], seen: Seen | None) -> None:
         arm = self.arm_number("arm", event.arm)
         if not self._contextual:
-            self.ledger.open(Waiting(event, arm))
+            self.ledger.open(Waiting(lean(event), arm))
             return
         if seen is None:
             seen = self.seen_before(event)
@@ -242,8 +242,7 @@ class State:
             self.known.learn(waiting.arm, value, decision.propensity, waiting.context)
             learned = self.known.told
             self._law = None
-        made = decision.time if self.settings.late == KEEP else None
-        answer = Answer(reward, waiting.arm, learned, decision.propensity, silent, waiting.context, made)
+        answer = Answer(reward, waiting.arm, learned, decision.propensity, silent, waiting.context, decision.time)
         self.ledger.close(decision.id, answer)
 
     def _corrected(self, event: Correction) -> None:
@@ -255,6 +254,8 @@ class State:
             self.known.learn(*self._lesson(answer))
             answer = msgspec.structs.replace(answer, learned=self.known.told)
         self.ledger.answered[event.id] = answer
+        if before.reward == event.reward:
+            return
         if before.reward is not None and not self.correct(self.known, before, event.reward):
             self.known.learn_again(before.arm, map(self._lesson, self.remembered(before.arm)))
         self._law = None
@@ -285,6 +286,7 @@ class State:
         if event.status is not None:
             self.status = event.status
         self.check_settings()
+        self._check_range()
         self._law = None
 
     def add_arms(self, names: Iterable[Hashable]) -> None:
@@ -328,10 +330,16 @@ class State:
             what = f"{policy!r} is for other rewards than {before!r} has learned; see reward_range"
             raise WrongValue("policy", f"must be for the rewards that there were: {what}")
         self.have(settings, known, scale)
-        if self.reward_range is not None and not self.within(*self.reward_range):
-            low, high = self.reward_range
-            raise WrongValue("reward_range", f"must have all rewards that were learned, got {low:g} to {high:g}")
         self._check_awaited()
+
+    def _check_range(self) -> None:
+        """Raise if a reward that was ever learned, or a prior, is outside the range of rewards."""
+        if self.reward_range is None:
+            return
+        low, high = self.reward_range
+        lows, highs = self.ledger.extremes()
+        if (lows < low).any() or (highs > high).any() or not self.within(low, high):
+            raise WrongValue("reward_range", f"must have all rewards that were learned, got {low:g} to {high:g}")
 
     def _check_awaited(self) -> None:
         """Raise if rewards that came so far, or the default, are not those that can be learned."""
@@ -532,9 +540,9 @@ def mixed(law: Law, held: I64, share: float) -> Law:
 
 def lean(event: Decision[Any]) -> Decision[Any]:
     """Return a decision without what only the log needs to keep of it."""
-    if event.context is None:
+    if event.context is None and event.meta is None:
         return event
-    return msgspec.structs.replace(event, context=None, arm_features=None)
+    return msgspec.structs.replace(event, context=None, arm_features=None, meta=None)
 
 
 def _settings_from(plain: dict[str, Any]) -> dict[str, Any]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Iterator, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
+from rightarm.errors import WrongValue
 from rightarm.logs.events import Event
 
 
@@ -40,6 +42,13 @@ class Journal(Protocol):
 
     def close(self) -> None:
         """Append no more."""
+
+
+def key_from(text: Any) -> int:
+    """Return a secret key from its text; errors do not say what it is."""
+    if not isinstance(text, str) or re.fullmatch("[0-9a-f]{32}", text) is None:
+        raise WrongValue("key", "must be 32 hexadecimal digits")
+    return int(text, 16)
 
 
 class MemoryJournal:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -74,14 +74,6 @@ def as_lines(head: Head | None, events: Iterable[Event], first: int) -> bytes:
     lines = [] if head is None else [ENCODER.encode(head.plain()) + b"\n"]
     lines += [as_line(event, n) for n, event in enumerate(events, start=first)]
     return b"".join(lines)
-
-
-def whole_lines(path: Path) -> Iterator[bytes]:
-    """Yield the lines of a file, without a last one that does not end: a crash, or a writer just now, left it torn."""
-    with path.open("rb") as file:
-        for line in file:
-            if line.endswith(b"\n"):
-                yield line
 
 
 # Numbers.

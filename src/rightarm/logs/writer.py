@@ -37,6 +37,7 @@ from rightarm.logs.events import (
     Observation,
     Reward,
 )
+from rightarm.logs.journal import key_from
 from rightarm.logs.lines import LINES, Head, Numbering, PathLike, as_lines, described, part_path, part_paths
 from rightarm.logs.order import EventOrder
 from rightarm.logs.outcomes import read_order
@@ -326,7 +327,7 @@ class LogWriter:
     def key(self) -> int | None:
         """Return the secret key by which the bandit of this log draws its decisions, if it is there."""
         try:
-            return int(self._key_path.read_text(), 16)
+            return key_from(self._key_path.read_text().strip())
         except FileNotFoundError:
             return None
 

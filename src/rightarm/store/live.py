@@ -16,6 +16,7 @@ from rightarm.live.decide import Guardrail, close_windows
 from rightarm.live.draws import Draws
 from rightarm.live.state import State
 from rightarm.logs.events import Cancellation, Event, Expiry
+from rightarm.logs.journal import key_from
 from rightarm.store import schema
 from rightarm.store.errors import Conflict, Damaged, NotFound, Unavailable
 from rightarm.store.journal import Stored, TableJournal, digest_of, first_digest
@@ -35,7 +36,7 @@ class Live:
         self.created = row.created
         self.journal = journal
         self.state = state
-        self.draws = Draws(int(row.key, 16))
+        self.draws = Draws(key_from(row.key))
         self.guardrail = Guardrail()
         self.saved = journal.events
         """How many events the last snapshot has."""
@@ -259,7 +260,7 @@ def event_at(connection: Connection, bandit: int, n: int) -> Stored:
 def journal_of(row: Row[Any], connection: Connection) -> TableJournal:
     """Return the journal of a row's bandit, before its first event."""
     begin = first_digest(row.name, row.identity, row.definition, row.created, row.key)
-    key = int(row.key, 16)
+    key = key_from(row.key)
     return TableJournal(row.name, row.identity, key, begin, lambda n: read_events(connection, row.id, n))
 
 

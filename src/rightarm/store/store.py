@@ -181,13 +181,13 @@ class Store:
                     live.write(connection)
                 if PROBE in works:
                     self.database.write_nothing(connection)
+            for live in used:
+                live.done()
+                self._lives[live.name] = live
         except BaseException:  # what is in memory may be ahead of the database, or not: it is folded again
             for name in names:
                 self._lives.pop(name, None)
             raise
-        for live in used:
-            live.done()
-            self._lives[live.name] = live
         for live in used:
             if live.version - live.saved >= max(EVERY, live.saved // 10):
                 self._snapshot(live)

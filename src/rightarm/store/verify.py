@@ -15,6 +15,7 @@ from rightarm.live.decide import decide
 from rightarm.live.draws import Draws
 from rightarm.live.state import State
 from rightarm.logs.events import Decision, Event
+from rightarm.logs.journal import key_from
 from rightarm.store import schema
 from rightarm.store.connections import Database, is_sqlite
 from rightarm.store.errors import Damaged, Unavailable
@@ -99,7 +100,7 @@ class _Bandit:
         self.row = row
         self.connection = connection
         self.journal = journal_of(row, connection)
-        self.draws = Draws(int(row.key, 16))
+        self.draws = Draws(key_from(row.key))
         self.rows = Rows()
         self.decisions = 0
         table = schema.snapshots.c
