@@ -58,7 +58,8 @@ def goes_on_alike(bandit: ra.Bandit[Any], before: int, after: int, **given: Any)
     assert lived(again, worlds[1], after, list(pending)) == first
     first_text, second_text = (json.loads(one.to_json()) for one in (bandit, again))
     for state in (first_text, second_text):
-        del state["pending"]  # which has the time of each decision
+        del state["pending"]  # which has the time of each decision, as answers have
+        state["answered"] = [[*row[:6], *row[7:]] for row in state["answered"]]
     assert first_text == second_text
 
 

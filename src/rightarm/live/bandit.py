@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import threading
 import time
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 from rightarm.errors import WrongType, WrongValue
 from rightarm.extras import polars_for
 from rightarm.files import PROCESS, write_whole
-from rightarm.formula import check_count, check_number
+from rightarm.formula import check_count
 from rightarm.inference import Best, Coefficients, Difference
 from rightarm.live import answers, decide, explanations, recovery, saved, summary
 from rightarm.live import coefficients as linear
@@ -32,7 +31,7 @@ from rightarm.live.ledger import Waiting
 from rightarm.live.names import distinct, hashable_name
 from rightarm.live.recovery import Log
 from rightarm.live.state import State
-from rightarm.logs.events import END_OF_TIME, A, Decision, Event, Status, Unit, without_context
+from rightarm.logs.events import END_OF_TIME, A, Decision, Event, Status, Unit, check_time, without_context
 from rightarm.logs.journal import Journal, MemoryJournal
 from rightarm.logs.settings import AT_ONCE, CORRECT, LAST, Settings, check_seconds
 from rightarm.policies.gumbel import ScaledGumbel
@@ -144,7 +143,7 @@ class Bandit(Generic[A]):
         chosen = ScaledGumbel() if policy is None else policy
         recovery.check_policy(chosen, False)
         key = new_key(entropy)
-        created, state = decide.create(names, chosen, settings, prior, new_first_id(entropy), _now(clock))
+        created, state = decide.create(names, chosen, settings, prior, new_first_id(entropy), check_time(clock()))
         with contextlib.nullcontext() if log is None else recovery.opened(log) as journal:
             if journal is not None:
                 decide.check_names(names)
@@ -238,8 +237,8 @@ class Bandit(Generic[A]):
             self._refold()
         state = self._state
         now = self._clock()
-        if type(now) is not float or not math.isfinite(now):
-            now = check_number("clock", now)
+        if type(now) is not float or not 0.0 <= now < END_OF_TIME:
+            now = check_time(now)
         if state.settings.window_of_reward is not None:
             self._happen(decide.close_windows(state, now))
             self._look_after(now)
@@ -301,7 +300,7 @@ class Bandit(Generic[A]):
     def _due(self) -> list[Waiting]:
         """Return decisions whose window has closed and which are not learned yet; to be called with the lock."""
         state = self._current()
-        return [] if state.settings.window_of_reward is None else state.due(_now(self._clock))
+        return [] if state.settings.window_of_reward is None else state.due(check_time(self._clock()))
 
     def close(self) -> None:
         """Close the log, if there is one; a bandit in a ``with`` statement does so at its end.
@@ -913,7 +912,7 @@ class Bandit(Generic[A]):
             key = found.key if found.key is not None or journal is None else journal.key()
             key = new_key() if key is None else key
             if journal is not None and is_new:
-                recovery.begin(journal, state, key, _now(clock))
+                recovery.begin(journal, state, key, check_time(clock()))
             made = cls._of(state, policies, key, journal, clock)
             made._go_on(policy if change_policy else None)
             return made
@@ -948,6 +947,8 @@ class Bandit(Generic[A]):
 
         Arms that the guardrail retires when windows close just now stay retired.
         """
+        if policy is None and arms is None:
+            return
         with self._lock:
             state, _ = self._ready()
             wanted = None if arms is None else recovery.wanted_arms(state, arms, change_arms=True)
@@ -1032,16 +1033,6 @@ def _opened(
         return recovery.from_log(log, find_policy, policy, {})
     recovery.read_on(log, found.state, found.place)
     return found.state
-
-
-def _now(clock: Callable[[], float]) -> float:
-    """Return the time by a clock, in seconds since 1970."""
-    now = clock()
-    if type(now) is not float or not math.isfinite(now):
-        now = check_number("clock", now)
-    if not 0 <= now < END_OF_TIME:
-        raise WrongValue("clock", f"must give seconds since 1970, before the year 10000, got {now}")
-    return now
 
 
 def _several(arms: Any) -> list[Any]:

@@ -15,6 +15,8 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 import msgspec
 from msgspec import Meta
 
+from rightarm.errors import WrongValue
+from rightarm.formula import check_number
 from rightarm.logs.settings import Settings
 from rightarm.scores.rewards import LARGEST
 
@@ -197,6 +199,14 @@ KINDS: dict[str, type[Event]] = {
     str(kind.__struct_config__.tag): kind
     for kind in (Decision, Reward, Cancellation, Expiry, Correction, LateReward, Observation, Changed, Created)
 }
+
+
+def check_time(now: Any) -> float:
+    """Return the time that a clock gives, if an event can have it."""
+    time = check_number("clock", now)
+    if not 0 <= time < END_OF_TIME:
+        raise WrongValue("clock", f"must give seconds since 1970, before the year 10000, got {time}")
+    return time
 
 
 def kind_of(event: Event) -> str:

@@ -22,7 +22,7 @@ from rightarm.live.decide import create
 from rightarm.live.draws import new_first_id, new_key
 from rightarm.live.names import distinct
 from rightarm.live.state import State
-from rightarm.logs.events import Created
+from rightarm.logs.events import Created, check_time
 from rightarm.logs.lines import Head
 from rightarm.logs.settings import Settings
 from rightarm.messages import NAME, Definition
@@ -169,7 +169,7 @@ class Store:
         # All take rows in the same order, so that nobody waits in a ring.
         names = sorted({work.name for work in works if work is not PROBE})
         reads = {name: all(work.reads for work in works if work.name == name) for name in names}
-        self._now = float(self.clock())
+        self._now = check_time(self.clock())
         lives = dict[str, Live | Damaged | None]()
         try:
             with self.database.transaction() as connection:
