@@ -348,7 +348,7 @@ class Bandit(Generic[A]):
 
     @property
     def version(self) -> int:
-        """How many events have happened to the bandit, its making included."""
+        """The number of events that have happened to the bandit, its making included."""
         with self._lock:
             return self._current().events
 

@@ -1,4 +1,4 @@
-"""What a live bandit knows: the fold of the events that happened to it.
+"""The state of a live bandit: the fold of the events that happened to it.
 
 `State.apply` is the only place that changes anything. A bandit in use, one that comes back from its log, a replica and
 `verify` all call it, so they all know the same.
@@ -131,15 +131,15 @@ class State:
         return value
 
     def scaled(self, reward: float) -> float:
-        """A reward as the policy sees it."""
+        """Return a reward as the policy sees it."""
         return reward if self.scale is None else self.scale.apply(reward)
 
     def unscaled(self, value: F64) -> F64:
-        """What the policy sees, in the unit of the rewards."""
+        """Return what the policy sees in the unit of the rewards."""
         return value if self.scale is None else self.scale.back(value)
 
     def lifetime(self) -> tuple[F64, F64, F64]:
-        """Of all rewards that were ever learned, of each arm: their number, mean, and Σ (x − mean)²."""
+        """Return number, mean and Σ (x − mean)² of all rewards of each arm that were ever learned."""
         counts, means, spreads = self.known.lifetime()
         if self.scale is not None:
             means, spreads = np.where(counts > 0, self.scale.back(means), 0.0), spreads * self._factor**2
@@ -158,12 +158,12 @@ class State:
         return 0.0 if abs(value) <= scaling else float(f"{value:.9g}")
 
     def within(self, low: float, high: float) -> bool:
-        """Whether the means of all arms are between two rewards."""
+        """Say whether the means of all arms are between two rewards."""
         return self.known.within(self.scaled(low), self.scaled(high))
 
     @property
     def _factor(self) -> float:
-        """How much wider rewards are spread than what the policy sees of them."""
+        """Return how much wider rewards are spread than what the policy sees of them."""
         scale = self.scale
         return 1.0 if scale is None else (scale.high - scale.low) / (scale.to_high - scale.to_low)
 
@@ -436,7 +436,7 @@ class State:
         return None
 
     def features(self) -> Features:
-        """What a context has."""
+        """Return the features that a context has."""
         if isinstance(self.known, ContextArms):
             features: Features = self.known.features
             return features
