@@ -51,6 +51,7 @@ class Countdown:
             return None
         if frame.f_code.co_name == "_happen" and self.before_append is None:
             self.before_append = self.done
+        frame.f_trace = self.step  # before the next line, which Python 3.13 does not heed otherwise
         frame.f_trace_opcodes = True
         frame.f_trace_lines = False
         return self.step
@@ -74,6 +75,7 @@ def broken_off(bytecodes: int, error: type[BaseException]) -> Iterator[Countdown
     """Break off what is done here after so many bytecodes."""
     countdown = Countdown(bytecodes, error)
     before = sys.gettrace()
+    sys._getframe().f_trace_opcodes = True  # Python 3.12 and later look for this when settrace is called
     sys.settrace(countdown)
     try:
         yield countdown
