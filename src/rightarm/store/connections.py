@@ -110,8 +110,12 @@ def _sqlite(url: URL, begin: str) -> Engine:
     @event.listens_for(engine, "connect")
     def set_up(connection: Any, record: Any) -> None:
         connection.isolation_level = None  # transactions begin where we say so
-        for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "cache_size=-65536"):
-            connection.execute(f"PRAGMA {pragma}")
+        try:
+            for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "cache_size=-65536"):
+                connection.execute(f"PRAGMA {pragma}")
+        except BaseException:  # a file that is damaged: nobody else closes the connection then
+            connection.close()
+            raise
 
     @event.listens_for(engine, "begin")
     def begin_so(connection: Connection) -> None:
