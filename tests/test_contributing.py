@@ -75,4 +75,4 @@ def test_an_event_and_a_route_can_be_added(tmp_path: Path) -> None:
         text=True,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == ["text must not be empty, got ''", "4 1", "['red', 'blue']"]
+    assert done.stdout.splitlines() == ["text must be a text, got ''", "4 1", "['red', 'blue']"]

@@ -69,7 +69,7 @@ def test_a_batch_says_of_each_whether_it_was_learned() -> None:
 
 BAD_ANSWERS: dict[str, tuple[Any, str]] = {
     "another value": ((1, 0.75), r"decision 1 was told the reward 0\.5 before"),
-    "another value in the batch": ((2, 0.75), r"decision 2 was told the reward 0\.5 before"),
+    "another value in the batch": ((2, 0.75), r"decision 2 was told the reward 0\.5 in this batch"),
     "cancelled": ((4, 0.5), "decision 4 was cancelled or expired before"),
     "never made": ((99, 0.5), "decision 99 was never made"),
     "never made, negative": ((-1, 0.5), "decision -1 was never made"),

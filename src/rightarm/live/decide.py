@@ -234,7 +234,9 @@ class Rewards:
             return self._keep_late(number, answer, reward)
         if settings.window_of_reward is None:
             if answer is not None:
-                return _same_again(number, reward, answer.reward)
+                return _same_again(
+                    number, reward, answer.reward, "in this batch" if number in self._answers else "before"
+                )
             return self._take(number, reward)
         if answer is None:
             return self._take(number, self._combined(self._noted(number), reward))
@@ -410,12 +412,12 @@ def _check_learns(state: State) -> None:
         raise WrongValue("status", "is archived: the bandit learns nothing any more", code=ARCHIVED)
 
 
-def _same_again(number: int, value: float, before: float | None) -> Outcome:
+def _same_again(number: int, value: float, before: float | None, when: str) -> Outcome:
     """Return DUPLICATE, or raise unless a reward told again is the reward that was told ``before``."""
     if before == value:
         return DUPLICATE
     was = "cancelled or expired" if before is None else f"told the reward {before}"
-    what = f"{number} was {was} before, got the reward {value}; a correction replaces a reward"
+    what = f"{number} was {was} {when}, got the reward {value}; a correction replaces a reward"
     raise Answered("decision", what, code="answered")
 
 
