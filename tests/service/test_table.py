@@ -81,7 +81,7 @@ def test_the_client_can_do_every_operation(sqlite_url: str) -> None:
         assert service.call("names") == {"bandits": ["home"]}
         with pytest.raises(TypeError, match="best takes confidence, tolerance, got arm"):
             home.call("best", arm="red")
-        with pytest.raises(ValueError, match="operation must be one of .*best, "):
+        with pytest.raises(ValueError, match=r"operation must be one of .*best, "):
             home.call("worst")
 
         async def awaited() -> Any:
