@@ -4,11 +4,11 @@
 PYTHON ?= python3
 VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 VENV := $(if $(filter file,$(origin PYTHON)),.venv,.venv-$(VERSION))
-BIN := $(VENV)/bin
+BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 export RIGHTARM_CACHE_DIR ?= $(CURDIR)/.cache/compiled
 unexport PYTHONDONTWRITEBYTECODE  # tests start many processes, each of which would compile all modules again
 
-.PHONY: figure1 reproduce quick test test-pythons test-all stress check bench format clean
+.PHONY: figure1 reproduce quick test test-pythons test-all stress check size bench format clean
 
 figure1: $(VENV)/ready  ## the paper's Figure 1, into results/figure1
 	$(BIN)/rightarm reproduce figure1
@@ -41,6 +41,9 @@ check: $(VENV)/ready  ## style, types, layers
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+size: $(VENV)/ready  ## files, code lines and what is hard to read, room by room
+	$(BIN)/python tools/size.py
 
 bench: $(VENV)/ready  ## speed against others in the same run; ratios go to BENCHMARKS.md by hand
 	$(BIN)/python -m benchmarks.engine

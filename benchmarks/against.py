@@ -17,7 +17,12 @@ from pathlib import Path
 import rightarm as ra
 from benchmarks.common import POLICIES, TITLES, best_of, rightarm_ns, table
 
-ARMS, HORIZON, REPLICATIONS, TURNS, TIMES, MOST = (10, 100), {10: 200_000, 100: 30_000}, 64, 6, 3, 1.03
+ARMS = (10, 100)
+HORIZON = {10: 200_000, 100: 30_000}
+REPLICATIONS = 64
+TURNS = 6
+TIMES = 3
+MOST = 1.03  # this version over the other
 LIVE_ROUNDS = 20_000
 OURS = Path(__file__).parent.parent / "src"
 

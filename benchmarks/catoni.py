@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 import rightarm as ra
 from benchmarks.common import best_of, rightarm_ns, table
-from rightarm.estimators.compiled import average, simulated_estimator
-from rightarm.estimators.statistics import OWN
-from rightarm.estimators.sums import SIZE, estimate, push
+from rightarm.estimators.compiled_estimators import average, simulated_estimator
+from rightarm.estimators.means import SIZE, estimate, push
+from rightarm.estimators.reward_statistics import OWN
 from rightarm.formula.compile import jit
 from rightarm.simulation.kernels import count_pull
 
@@ -92,7 +92,7 @@ def lanes_row(name: str) -> list[str]:
         return np.zeros((ARMS, LANES)), np.zeros((ARMS, LANES)), np.zeros(LANES)
 
     def catoni() -> float:
-        estimator, kept, arrays = ra.Catoni(C), np.zeros((ARMS, LANES, OWN + SIZE)), outputs()
+        estimator, kept, arrays = ra.estimators.Catoni(C), np.zeros((ARMS, LANES, OWN + SIZE)), outputs()
         learn = simulated_estimator(estimator).learn
         return cpu_ns(lambda: catoni_rounds(learn, arm, reward, estimator.numbers, kept, *arrays), arm.size)
 

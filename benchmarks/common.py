@@ -14,7 +14,7 @@ from rightarm import Policy
 CACHE = Path(__file__).parent.parent / ".cache"
 POLICIES: dict[str, Policy] = {
     "bge": ra.BoltzmannGumbel(C=PARAMETERS["bge"]),
-    "belog": ra.Boltzmann(ra.inverse_log(PARAMETERS["belog"])),
+    "belog": ra.Boltzmann(ra.schedules.inverse_log(PARAMETERS["belog"])),
     "ucb": ra.UCB(C=PARAMETERS["ucb"]),
 }
 TITLES = {"bge": "BGE", "belog": "BE-log", "ucb": "UCB"}
@@ -25,7 +25,7 @@ def rightarm_ns(policy: Policy, arms: int, horizon: int, replications: int, all_
 
     With ``all_known`` every arm was pulled once before, so that no round is a first pull, which costs less.
     """
-    problem = ra.Bernoulli(bernoulli_means(arms))
+    problem = ra.problems.Bernoulli(bernoulli_means(arms))
     before: dict[str, Any] = {"pulls": [1] * arms, "means": bernoulli_means(arms)} if all_known else {}
     ra.simulate(policy, problem, horizon=1, replications=1, seed=1, workers=1)
     start = time.process_time()

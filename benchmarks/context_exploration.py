@@ -19,7 +19,7 @@ HORIZON, REPLICATIONS = 10_000, 100
 
 def policies(columns: int) -> dict[str, ra.Policy]:
     """Policies on a linear model of so many columns, by what to call them."""
-    linear, plain = ra.Linear(columns), ra.Linear(columns, standardise=False)
+    linear, plain = ra.estimators.Linear(columns), ra.estimators.Linear(columns, standardise=False)
     return {
         **{f"BoltzmannGumbel(C={C})": ra.BoltzmannGumbel(C=C, estimator=linear) for C in (0.05, 0.1, 0.2, 0.5)},
         **{f"UCB(C={C})": ra.UCB(C=C, estimator=linear) for C in (0.1, 0.2, 0.3)},
@@ -35,7 +35,7 @@ def policies(columns: int) -> dict[str, ra.Policy]:
 def linear(arms: int, columns: int, noise: float) -> list[str]:
     """Mean regret and 95% quantile of every policy."""
     theta = np.random.default_rng(3).normal(size=(arms, columns)) / np.sqrt(columns)
-    problem = ra.LinearProblem(theta, context=ra.GaussianContext(columns), noise=noise)
+    problem = ra.problems.LinearProblem(theta, context=ra.problems.GaussianContext(columns), noise=noise)
     played = list(policies(columns).values())
     result = ra.simulate(played, problem, horizon=HORIZON, replications=REPLICATIONS, seed=1)
     return [f"{row.mean():,.0f} ({np.quantile(row, 0.95):,.0f})" for row in result.regret[:, :, -1]]
@@ -44,7 +44,7 @@ def linear(arms: int, columns: int, noise: float) -> list[str]:
 def iris() -> list[str]:
     """The share of right answers of every policy."""
     rows = np.genfromtxt(IRIS, delimiter=",", skip_header=1, dtype=str)
-    problem = ra.Classification(rows[:, :-1].astype(float), rows[:, -1])
+    problem = ra.problems.Classification(rows[:, :-1].astype(float), rows[:, -1])
     played = list(policies(rows.shape[1] - 1).values())
     result = ra.simulate(played, problem, horizon=len(rows), replications=REPLICATIONS, seed=1)
     return [f"{1 - row.mean() / len(rows):.2f}" for row in result.regret[:, :, -1]]

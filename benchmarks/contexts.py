@@ -28,21 +28,21 @@ SHARED, SHARED_AT_MOST = (1_000, 50), 500
 TITLES = {"obp": "obp's LinUCB", "river": "river's LinUCBDisjoint"}
 
 
-def bandit(arms: int, estimator: ra.Linear) -> ra.Bandit[int]:
+def bandit(arms: int, estimator: ra.estimators.Linear) -> ra.Bandit[int]:
     """A bandit by Boltzmann–Gumbel exploration."""
     return ra.Bandit(range(arms), ra.BoltzmannGumbel(C=0.05, estimator=estimator), seed=1)
 
 
 def disjoint(arms: int, size: int, rounds: int) -> float:
     """Our time, every arm with coefficients of its own."""
-    ours = bandit(arms, ra.Linear(size))
+    ours = bandit(arms, ra.estimators.Linear(size))
     rows = contextual.contexts(size, rounds)
     return contextual.timed(rows, lambda row: ours.ask(context=row), lambda one, row, reward: ours.tell(one, reward))
 
 
 def shared(arms: int, size: int, rounds: int) -> float:
     """Our time if coefficients are shared, and arms have features that come with every decision."""
-    ours = bandit(arms, ra.Linear(0, arm_features=size, intercept=False))
+    ours = bandit(arms, ra.estimators.Linear(0, arm_features=size, intercept=False))
     rows: Any = np.random.default_rng(1).normal(size=(rounds, arms, size))
     nothing = np.zeros(0)
     return contextual.timed(
@@ -74,7 +74,7 @@ def lines() -> list[list[object]]:
 def memory(arms: int, size: int) -> list[object]:
     """Bytes of a bandit, of a pending decision, and of its state as JSON."""
     tracemalloc.start()
-    ours = bandit(arms, ra.Linear(size))
+    ours = bandit(arms, ra.estimators.Linear(size))
     made = tracemalloc.get_traced_memory()[0]
     decisions = [ours.ask(context=row) for row in contextual.contexts(size, 1_000)]
     pending = (tracemalloc.get_traced_memory()[0] - made) / len(decisions)

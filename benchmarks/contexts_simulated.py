@@ -13,7 +13,7 @@ import numpy as np
 
 import rightarm as ra
 from benchmarks.common import best_of, table
-from rightarm.simulation.contextual import ContextRun
+from rightarm.simulation.context_engine import ContextRun
 
 SHAPES = ((10, 10), (10, 50), (100, 20))  # arms, columns
 TIMES = 10
@@ -24,7 +24,7 @@ TARGET, IN_C = 700.0, 303.0  # nanoseconds at the first shape
 def round_ns(policy: ra.Policy, arms: int, columns: int) -> float:
     """Nanoseconds of a round."""
     theta = np.random.default_rng(1).normal(size=(arms, columns)) / np.sqrt(columns)
-    problem = ra.LinearProblem(theta, noise=0.1)
+    problem = ra.problems.LinearProblem(theta, noise=0.1)
     rounds = MULTIPLICATIONS // (1_000 + arms * columns**2)
     run = ContextRun(policy, problem, np.array([rounds]))
     run.begin(seed=1, replication=0)
@@ -43,8 +43,8 @@ def main() -> None:
     """Measure and print."""
     rows = []
     for arms, columns in SHAPES:
-        bare = ra.Linear(columns, standardise=False, intercept=False)
-        models = (bare, ra.Linear(columns), ra.Mean())
+        bare = ra.estimators.Linear(columns, standardise=False, intercept=False)
+        models = (bare, ra.estimators.Linear(columns), ra.estimators.Mean())
         found = [round_ns(ra.BoltzmannGumbel(C=0.05, estimator=each), arms, columns) for each in models]
         rows.append([arms, columns, *(f"{ns:,.0f}" for ns in found)])
         if (arms, columns) == SHAPES[0]:

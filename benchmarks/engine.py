@@ -15,13 +15,15 @@ from pathlib import Path
 from benchmarks.common import CACHE, POLICIES, TITLES, best_of, rightarm_ns, table
 from benchmarks.peers import PARAMETERS, environment, numpy_loop, scalar, smpybandits
 
-HORIZON, REPLICATIONS, ARMS = 1_000_000, 64, (10, 100)
+HORIZON = 1_000_000
+REPLICATIONS = 64
+ARMS = (10, 100)
 TARGETS = {"scalar Numba": 7.0, "NumPy": 150.0, "SMPyBandits": 500.0}  # times slower than ours, at least
 C_TARGET = 1.7  # ours over the C program, at most
 
 
 def build_c() -> Path | None:
-    """The C program, or None where there is no compiler or no AVX2."""
+    """Build the C program; return None where there is no compiler or no AVX2."""
     compiler = shutil.which("gcc") or shutil.which("cc")
     if compiler is None:
         print("no C compiler here: the C program is left out")
@@ -37,7 +39,7 @@ def build_c() -> Path | None:
 
 
 def c_ns(program: Path, policy: str, arms: int) -> float:
-    """The C program, eight replications at once."""
+    """Return the nanoseconds of the C program, which plays eight replications at once."""
     arguments = [program, policy, arms, HORIZON, REPLICATIONS // 8, PARAMETERS[policy.removesuffix("-sqrt")], 1]
     output = subprocess.run(list(map(str, arguments)), capture_output=True, text=True, check=True).stdout
     return float(json.loads(output)["ns_per_round"])
@@ -45,7 +47,7 @@ def c_ns(program: Path, policy: str, arms: int) -> float:
 
 @functools.cache
 def has_smpybandits() -> bool:
-    """Whether it can be installed here."""
+    """Return whether SMPyBandits can be installed here."""
     try:
         environment.install(CACHE / "smpybandits", smpybandits.REQUIREMENTS)
     except RuntimeError as error:
@@ -55,7 +57,7 @@ def has_smpybandits() -> bool:
 
 
 def peers(policy: str, arms: int, program: Path | None) -> dict[str, float]:
-    """Nanoseconds of each peer that can be run here."""
+    """Return the nanoseconds of each peer that can be run here."""
     measures: dict[str, tuple[int, Callable[[], float]]] = {
         "scalar Numba": (3, lambda: scalar.run(policy, arms, HORIZON, 1, 1)[0]),
         "NumPy": (3, lambda: numpy_loop.run(policy, arms, HORIZON // 10, 1, 1)[0]),
@@ -78,9 +80,11 @@ def main() -> None:
             ours = best_of(5, functools.partial(rightarm_ns, POLICIES[policy], arms, HORIZON, REPLICATIONS))
             for peer, ns in peers(policy, arms, program).items():
                 if peer in TARGETS:
-                    target, reached = f"≥ {TARGETS[peer]:.0f}", ns / ours >= TARGETS[peer]
+                    target = f"≥ {TARGETS[peer]:.0f}"
+                    reached = ns / ours >= TARGETS[peer]
                 else:
-                    target, reached = f"≥ {1 / C_TARGET:.2f}", ours / ns <= C_TARGET
+                    target = f"≥ {1 / C_TARGET:.2f}"
+                    reached = ours / ns <= C_TARGET
                 verdict = "reached" if reached else "not reached"
                 rows.append(
                     [f"{title}, K = {arms}", peer, f"{ours:.1f}", f"{ns:.1f}", f"{ns / ours:.2f}", target, verdict]

@@ -14,7 +14,7 @@ import numpy as np
 
 import rightarm as ra
 from benchmarks.common import best_of, table
-from rightarm.evaluation.expected import Ridge
+from rightarm.evaluation.evaluate import RidgeByArm
 from rightarm.logs.rows import read_rows
 
 SIZES, ROWS, TURNS = [(10, 10), (10, 64), (34, 20), (100, 20)], 3_000, 3  # arms and features; rows of the log
@@ -36,10 +36,10 @@ def even_log(arms: int, features: int) -> dict[str, Any]:
 def regression_us(log: dict[str, Any], arms: int) -> float:
     """Expecting and learning a row."""
     rows = read_rows(log, range(arms))
-    model = Ridge(rows, log["context"])
+    model = RidgeByArm(rows, log["context"])
     start = time.process_time()
     for row in range(ROWS):
-        model.before(row)
+        model.expect(row)
         model.learn(row)
     return 1e6 * (time.process_time() - start) / ROWS
 
@@ -56,7 +56,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     rows = []
     for arms, features in SIZES:
-        log, policy = even_log(arms, features), ra.BoltzmannGumbel(C=0.05, estimator=ra.Linear(features))
+        log, policy = even_log(arms, features), ra.BoltzmannGumbel(C=0.05, estimator=ra.estimators.Linear(features))
         measures = [
             functools.partial(regression_us, log, arms),
             functools.partial(evaluate_us, log, arms, "uniform"),

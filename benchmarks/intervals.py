@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks.common import table
 from rightarm import inference
-from rightarm.inference.confidence import interval
+from rightarm.inference.sequences import interval
 
 SAMPLES = 15
 COUNTS = (100, 1_000, 10_000, 100_000)

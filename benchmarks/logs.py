@@ -26,7 +26,7 @@ TARGETS = {"read": "≤ 3 s, ≤ 400 MB", "open": "≤ 3 s", "write": ""}
 TITLES = {"read": "read_log, s", "open": "LogWriter opens it, s", "write": "a decision and its reward written, µs"}
 
 
-def write(log: ra.LogWriter, i: int, what: str) -> None:
+def write(log: ra.logs.LogWriter, i: int, what: str) -> None:
     """Write a decision or its reward."""
     start = 1_700_000_000 + i / 3
     if what == "decision":
@@ -37,7 +37,7 @@ def write(log: ra.LogWriter, i: int, what: str) -> None:
 
 def fill(path: Path, decisions: int) -> None:
     """Write a log of so many decisions."""
-    with ra.LogWriter(path) as log:
+    with ra.logs.LogWriter(path) as log:
         log.arms(ARMS, 1_700_000_000.0)
         for first in range(1, decisions + 1, BATCH):
             for what in ("decision", "reward"):
@@ -49,12 +49,12 @@ def use(what: str, path: Path) -> float:
     """CPU seconds, or microseconds for one decision written with its reward."""
     start = time.process_time()
     if what == "read":
-        assert len(ra.read_log(path)) == DECISIONS
+        assert len(ra.logs.read_log(path)) == DECISIONS
     elif what == "open":
-        with ra.LogWriter(path) as log:
+        with ra.logs.LogWriter(path) as log:
             assert log.last_id == DECISIONS
     else:
-        with ra.LogWriter(path.with_name("short.jsonl")) as log:
+        with ra.logs.LogWriter(path.with_name("short.jsonl")) as log:
             for i in range(WRITTEN):
                 write(log, i, "decision")
                 write(log, i, "reward")

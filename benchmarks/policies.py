@@ -1,4 +1,4 @@
-"""What a round of each policy costs, K = 10, on one core: `python -m benchmarks.policies`.
+"""The cost of a round of each policy, K = 10, on one core: `python -m benchmarks.policies`.
 
 CPU nanoseconds per round and replication, the least of several measurements, and what they are as multiples of BGE's.
 A plain formula is one that needs no memory, no exploration of its own and no method of several steps.
@@ -11,12 +11,16 @@ import functools
 import rightarm as ra
 from benchmarks.common import best_of, rightarm_ns, table
 
-ARMS, HORIZON, REPLICATIONS, TIMES, TARGET = 10, 200_000, 64, 5, 2.0
+ARMS = 10
+HORIZON = 200_000
+REPLICATIONS = 64
+TIMES = 5
+TARGET = 2.0  # times BGE, at most
 REFERENCE = ra.BoltzmannGumbel(C=0.5)
 PLAIN = [
     ra.Boltzmann(0.1),
-    ra.Boltzmann(ra.inverse_log(0.25)),
-    ra.Boltzmann(ra.glie()),
+    ra.Boltzmann(ra.schedules.inverse_log(0.25)),
+    ra.Boltzmann(ra.schedules.glie()),
     ra.UCB(C=0.5),
     ra.UCB1(),
     ra.MOSS(horizon=HORIZON),
@@ -34,7 +38,7 @@ PLAIN = [
 OTHERS = [
     ra.BoltzmannGumbel(C=0.5, estimator="catoni"),
     ra.EpsilonGreedy(0.1),
-    ra.EpsilonGreedy(ra.decreasing(d=0.1)),
+    ra.EpsilonGreedy(ra.schedules.decreasing(d=0.1)),
     ra.EXP3(gamma=0.05),
     ra.SoftMix(d=0.1),
     ra.EXP3PlusPlus(),
@@ -46,14 +50,14 @@ OTHERS = [
 
 
 def looking_at_all() -> ra.Policy:
-    """KL-UCB without saying that its score never falls while an arm rests: every arm is looked at in every round."""
+    """Return KL-UCB without the statement that its score never falls while an arm rests: all arms are looked at."""
     keep = {name: part.function for name, part in ra.KLUCB.keep.items()}
     made: ra.Policy = ra.policy(keep=keep)(ra.KLUCB.function)()
     return made
 
 
 def measured(policy: ra.Policy, times: int = TIMES) -> float:
-    """Nanoseconds per round and replication."""
+    """Return nanoseconds per round and replication."""
     return best_of(times, functools.partial(rightarm_ns, policy, ARMS, HORIZON, REPLICATIONS))
 
 
@@ -76,7 +80,7 @@ def main() -> None:
 
 
 def lazy_ns(policy: ra.Policy, arms: int) -> float:
-    """Nanoseconds per round and replication."""
+    """Return nanoseconds per round and replication."""
     return best_of(2, functools.partial(rightarm_ns, policy, arms, 30_000, REPLICATIONS))
 
 

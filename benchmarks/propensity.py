@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 import rightarm as ra
 from benchmarks.common import best_of, table
-from rightarm.noise import Exponential, Gaussian, Gumbel, Law, Uniform
-from rightarm.propensity import Beta, of_largest
+from rightarm.noise import Beta, Exponential, Gaussian, Gumbel, Law, Uniform, probability_of_largest
 
 F64 = NDArray[np.float64]
 State = Callable[[int], tuple[F64, F64]]
@@ -60,7 +59,7 @@ def law_row(law: Law | Beta, state: State) -> list[str]:
         pulls, means = state(arms)
         shapes, scale = (1 + pulls * means, 1 + pulls * (1 - means)), 0.5 / np.sqrt(pulls)
         numbers = shapes if isinstance(law, Beta) else (means, scale)
-        cells.append(f"{microseconds(functools.partial(of_largest, law, *numbers)):,.1f}")
+        cells.append(f"{microseconds(functools.partial(probability_of_largest, law, *numbers)):,.1f}")
     return [f"{law}, {state.__name__}", *cells]
 
 

@@ -20,7 +20,7 @@ import numpy as np
 
 import rightarm as ra
 from rightarm.messages import Ask, Definition, Tell
-from rightarm.store import Commits, Refused, open_store, verbs
+from rightarm.store import Commits, Refused, StoredBandit, open_store
 
 AT_ONCE = 1_000  # decisions of one request
 
@@ -33,7 +33,7 @@ def made(folder: str, pending: int) -> tuple[Commits, list[Tell]]:
     for name in ("small", "big"):
         commits.submit(commits.store.create(name, definition, policy, by="benchmark")).result()
     for _ in range(pending // AT_ONCE):
-        choices = commits.submit("big", partial(verbs.ask, request=Ask(size=AT_ONCE))).result()
+        choices = commits.submit("big", partial(StoredBandit.ask, request=Ask(size=AT_ONCE))).result()
     decision = choices[0].decision
     return commits, [Tell(decision=decision, reward=1.0), Tell(decision=decision, reward=0.0)]
 
@@ -43,7 +43,7 @@ def asks(commits: Commits, is_over: Callable[[int], bool]) -> list[float]:
     found = list[float]()
     while not is_over(len(found)):
         begin = time.perf_counter()
-        commits.submit("small", partial(verbs.ask, request=Ask())).result()
+        commits.submit("small", partial(StoredBandit.ask, request=Ask())).result()
         found.append(time.perf_counter() - begin)
     return found
 
@@ -52,7 +52,7 @@ def refuse(commits: Commits, batch: list[Tell], times: int) -> None:
     """Send a batch again and again that is refused each time."""
     for _ in range(times):
         try:
-            commits.submit("big", partial(verbs.tell, rewards=batch)).result()
+            commits.submit("big", partial(StoredBandit.tell, rewards=batch)).result()
         except Refused:
             continue
         raise AssertionError("the batch was not refused")

@@ -37,7 +37,7 @@ def rows() -> list[list[object]]:
     """Mean regrets with standard errors, and their difference in standard errors."""
     policies = [policy for policy, _ in POLICIES.values()]
     result = ra.simulate(
-        policies, ra.Bernoulli(MEANS), horizon=HORIZON, replications=OURS, seed=1, checkpoints=1, lanes=64
+        policies, ra.problems.Bernoulli(MEANS), horizon=HORIZON, replications=OURS, seed=1, checkpoints=1, lanes=64
     )
     wanted = {name: theirs for name, (_, theirs) in POLICIES.items()}
     found = smpybandits_regret.run(wanted, MEANS, HORIZON, THEIRS, CACHE / "smpybandits")

@@ -1,4 +1,4 @@
-"""How time and memory grow with T, K and cores: `python -m benchmarks.scaling`."""
+"""Time and memory by rounds, arms and cores: `python -m benchmarks.scaling`."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ print(min(times), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 
 
 def cell(policy: str, arms: int, horizon: int) -> tuple[float, float]:
-    """Nanoseconds per round and replication, and the peak memory in MiB, in a process of its own."""
+    """Return nanoseconds per round and replication and the peak memory in MiB, measured in a process of its own."""
     command = [sys.executable, "-c", CELL, policy, str(arms), str(horizon)]
     output = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
     return float(output[0]), float(output[1])
 
 
 def wall(policy: Policy, workers: int) -> float:
-    """Seconds on the clock for a simulation of some seconds."""
-    problem = ra.Bernoulli(bernoulli_means(10))
+    """Return the seconds on the clock of a simulation of some seconds."""
+    problem = ra.problems.Bernoulli(bernoulli_means(10))
     start = time.perf_counter()
     ra.simulate(policy, problem, horizon=1_000_000, replications=256, seed=1, workers=workers)
     return time.perf_counter() - start

@@ -21,24 +21,24 @@ from typing import Any, NamedTuple
 import rightarm as ra
 from benchmarks.common import table
 from rightarm.messages import Ask, Definition, Tell
-from rightarm.store import Store, Work, open_store, verbs
+from rightarm.store import Store, StoredBandit, Work, open_store
 
 CONNECTIONS, REQUESTS, TIMES = 64, 12_000, 3
 ARMS, POLICY = [f"arm {number}" for number in range(10)], ra.BoltzmannGumbel(C=0.5)
 LARGE, TOGETHER = 1_000_000, 500  # decisions of the large store, and how many are made in one transaction
 SERVER = """
 import sys
-from rightarm.messages import Ask, Choice
-from rightarm.service import server, service
+from rightarm.messages import Ask, DecisionAnswer
+from rightarm.service import app, service
 from rightarm.service.operations import Request, operation
-from rightarm.store import Commits, open_store
+from rightarm.store import Commits, StoredBandit, open_store
 
 @operation("POST", "/bandits/{name}/constant", "ask")
-async def constant(request: Request, body: Ask) -> Choice:
-    return Choice(decision=1, arm="arm 1", propensity=0.5, exact=True, error=0.0, round=1, version=1)
+async def constant(request: Request, body: Ask) -> DecisionAnswer:
+    return DecisionAnswer(decision=1, arm="arm 1", propensity=0.5, exact=True, error=0.0, round=1, version=1, time=0.0)
 
 store = open_store(sys.argv[1])
-server.serve(service.Service(Commits(store, int(sys.argv[2]))), "127.0.0.1", 0, lambda at: print(at, flush=True))
+app.serve(service.Service(Commits(store, int(sys.argv[2]))), "127.0.0.1", 0, lambda at: print(at, flush=True))
 """
 
 
@@ -131,9 +131,9 @@ def _shown(one: dict[str, float]) -> list[str]:
 def fill(store: Store, decisions: int) -> None:
     """So many decisions with their rewards, many in a transaction."""
     for _ in range(decisions // TOGETHER):
-        made = store.do("home", partial(verbs.ask, request=Ask(size=TOGETHER)))
+        made = store.do("home", partial(StoredBandit.ask, request=Ask(size=TOGETHER)))
         rewards = [Tell(decision=one.decision, reward=one.decision % 2) for one in made]
-        store.do("home", partial(verbs.tell, rewards=rewards))
+        store.do("home", partial(StoredBandit.tell, rewards=rewards))
 
 
 def cpu_of_a_decision(store: Store) -> float:
@@ -142,9 +142,9 @@ def cpu_of_a_decision(store: Store) -> float:
     for _ in range(10):
         begin = time.process_time()
         for _ in range(10):
-            made: list[Any] = store.run([Work("home", partial(verbs.ask, request=Ask()))] * 32)
+            made: list[Any] = store.run([Work("home", partial(StoredBandit.ask, request=Ask()))] * 32)
             tells = [[Tell(decision=choice.decision, reward=1.0)] for [choice] in made]
-            store.run([Work("home", partial(verbs.tell, rewards=tell)) for tell in tells])
+            store.run([Work("home", partial(StoredBandit.tell, rewards=tell)) for tell in tells])
         best_seen = min(best_seen, (time.process_time() - begin) / 320)
     return best_seen
 

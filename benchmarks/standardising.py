@@ -38,7 +38,7 @@ def digits(size: float) -> World:
     """Pictures of digits, 8 × 8 pixels from 0 to ``size``."""
     rows, classes = data_sets.run("digits", CACHE)
     pixels = np.array(rows) * (size / 16)
-    return World(ra.Classification(pixels, classes), pixels, 20, classes=classes)
+    return World(ra.problems.Classification(pixels, classes), pixels, 20, classes=classes)
 
 
 def forest() -> World:
@@ -57,7 +57,7 @@ def forest() -> World:
         laws = random.dirichlet(weights, size=7)
         columns.append(np.eye(levels)[[random.choice(levels, p=laws[one]) for one in classes]])
     rows = np.hstack(columns)
-    return World(ra.Classification(rows, classes), rows, 10, classes=classes)
+    return World(ra.problems.Classification(rows, classes), rows, 10, classes=classes)
 
 
 def click_rate(x: Any, *, theta: Any, offset: Any) -> Any:
@@ -81,21 +81,21 @@ def clicks() -> World:
     theta = random.normal(size=(5, 26)) * np.array([0.4 / 12, 0.4 / 7, 0.3 / 3, *[0.6] * 3, *[0.5] * 20])
     offset = random.normal(-3.3, 0.2, 5) - theta @ rows.mean(axis=0)
     parameters = {"theta": theta.tolist(), "offset": offset.tolist()}
-    problem = ra.ContextProblem(ra.DataContext(rows), click_rate, reward=clicked, **parameters)
+    problem = ra.problems.ContextProblem(ra.problems.DataContext(rows), click_rate, reward=clicked, **parameters)
     rates = 1 / (1 + np.exp(-(rows @ theta.T + offset)))
     return World(problem, rows, 20, float(rates.max(axis=1).mean()))
 
 
-def models(columns: int) -> dict[str, ra.Linear]:
+def models(columns: int) -> dict[str, ra.estimators.Linear]:
     """Linear models of so many columns, by what to call them."""
     return {
-        "standardised": ra.Linear(columns),
-        "standardised, ridge=1": ra.Linear(columns, ridge=1.0),
-        "standardise=False": ra.Linear(columns, standardise=False),
+        "standardised": ra.estimators.Linear(columns),
+        "standardised, ridge=1": ra.estimators.Linear(columns, ridge=1.0),
+        "standardise=False": ra.estimators.Linear(columns, standardise=False),
     }
 
 
-def policies(linear: ra.Linear) -> dict[str, ra.Policy]:
+def policies(linear: ra.estimators.Linear) -> dict[str, ra.Policy]:
     """Policies on a model, by what to call them."""
     return {
         **{f"UCB(C={C})": ra.UCB(C=C, estimator=linear) for C in (0.1, 0.2, 0.3)},

@@ -13,7 +13,7 @@ from benchmarks.common import best_of, table
 
 FIRST = """
 import rightarm as ra
-ra.simulate(ra.{policy}, ra.Bernoulli([0.51] + [0.5] * 9), horizon=10_000, replications=32, seed=1)
+ra.simulate(ra.{policy}, ra.problems.Bernoulli([0.51] + [0.5] * 9), horizon=10_000, replications=32, seed=1)
 """
 
 

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 import rightarm as ra
 from benchmarks.common import table
 from benchmarks.peers import bernoulli_means
-from rightarm.lab.experiment import Cell
-from rightarm.lab.run import run_cells, seconds_of
-from rightarm.lab.run.chunks import Chunk, Pace
-from rightarm.lab.run.executors import Crew, Timed, crew
+from rightarm.experiments.cell import Cell
+from rightarm.experiments.executors import Chunk, Crew, Timed, crew
+from rightarm.experiments.runner import Pace, run_cells, seconds_of
 from rightarm.simulation.jobs import Job, Outcome
 
 CREWS = (("threads", 1), ("threads", 2), ("dask", 1), ("dask", 2), ("dask", 4))
@@ -33,12 +32,13 @@ class Forgotten:
         return [(cell, job) for cell in cells for job in cell.blocks()]
 
     def put(self, found: Sequence[tuple[Cell, Job, Outcome]]) -> None:
-        self.blocks, self.chunks = self.blocks + len(found), self.chunks + 1
+        self.blocks += len(found)
+        self.chunks += 1
 
 
 def sweep(replications: int, horizon: int = HORIZON) -> list[Cell]:
     """Two policies with thirty parameters each, on two problems."""
-    problems = [ra.Bernoulli(bernoulli_means(arms)) for arms in (2, 10)]
+    problems = [ra.problems.Bernoulli(bernoulli_means(arms)) for arms in (2, 10)]
     values = [0.1 * (i + 1) for i in range(30)]
     policies = [make(C=value) for make in (ra.BoltzmannGumbel, ra.UCB) for value in values]
     rounds = (horizon // 10, horizon)
@@ -50,7 +50,8 @@ def measured(kind: str, workers: int, cells: list[Cell]) -> tuple[float, float, 
     kept = Forgotten()
     with crew(workers, "local" if kind == "dask" else None) as players:
         run_cells(sweep(64, WARM_UP), Forgotten(), players)
-        start, used = time.perf_counter(), _cpu(players)
+        start = time.perf_counter()
+        used = _cpu(players)
         run_cells(cells, kept, _listening(players, kept))
         return time.perf_counter() - start, _cpu(players) - used, kept
 

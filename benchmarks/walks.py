@@ -181,7 +181,7 @@ def walks(footprints: Footprints) -> Iterator[list[str]]:
         yield shortest(footprints, functools.partial(told, logging, rewards))
         yield shortest(footprints, functools.partial(asked, bandit, rewards))
         yield http_walk(footprints)
-        problem = ra.Bernoulli([0.6, 0.5, 0.4])
+        problem = ra.problems.Bernoulli([0.6, 0.5, 0.4])
         simulate = functools.partial(ra.simulate, POLICY, problem, horizon=100, replications=64, seed=1)
         yield shortest(footprints, lambda: simulate)
         for _ in range(ROWS):

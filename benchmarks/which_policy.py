@@ -28,21 +28,21 @@ HORIZONS = [300, 3_000, 30_000]
 F64 = NDArray[np.float64]
 
 
-@ra.problem(
+@ra.problems.problem(
     mean=lambda share, mu, sigma: share * np.exp(mu + sigma**2 / 2),
     second_moment=lambda share, mu, sigma: share * np.exp(2 * mu + 2 * sigma**2),
 )
-def Revenue(u, w, *, share: ra.Probability, mu: float, sigma: float = 1.0):  # type: ignore[no-untyped-def]
+def Revenue(u, w, *, share: ra.policies.Probability, mu: float, sigma: float = 1.0):  # type: ignore[no-untyped-def]
     """Most visitors buy nothing; what the others spend is log-normal."""
     return np.where(u < share, np.exp(mu + sigma * w), 0.0)
 
 
-@ra.problem(
+@ra.problems.problem(
     mean=lambda share, size, noise: share * size,
     second_moment=lambda share, size, noise: share * size**2 + noise**2,
     support=lambda share, size, noise: (np.where(noise > 0, -np.inf, 0.0), np.where(noise > 0, np.inf, size)),
 )
-def Jackpot(u, w, *, share: ra.Probability, size: float, noise: float = 0.0):  # type: ignore[no-untyped-def]
+def Jackpot(u, w, *, share: ra.policies.Probability, size: float, noise: float = 0.0):  # type: ignore[no-untyped-def]
     """One size of reward with some probability, and Gaussian noise on top: a coin, a sure arm or a quiet one."""
     return np.where(u < share, size, 0.0) + noise * w
 
@@ -55,7 +55,7 @@ class Case:
     """A problem, and what sort of problem it is."""
 
     kind: str
-    problem: ra.Problem
+    problem: ra.problems.Problem
 
     @cached_property
     def sigma(self) -> float:
@@ -79,25 +79,25 @@ def suite() -> list[Case]:
     for low, high in ((0.005, 0.0075), (0.02, 0.03), (0.1, 0.13), (0.5, 0.6), (0.85, 0.9), (0.97, 0.99)):
         kind = "clicks, at most 3%" if high <= 0.03 else "0 or 1, others"
         for arms, means in ((2, one_good), (10, spread), (50, one_good)):
-            found.append(Case(kind, ra.Bernoulli(means(arms, low, high))))
+            found.append(Case(kind, ra.problems.Bernoulli(means(arms, low, high))))
     for sigma, offset in ((0.01, 0.0), (0.2, 0.5), (1.0, 0.0), (1.0, 1_000.0), (100.0, -50.0)):
         for arms, gap, means in ((2, 0.1, one_good), (10, 1.0, spread), (50, 0.5, one_good)):
             values = [offset + sigma * mean for mean in means(arms, 0.0, gap)]
-            found.append(Case("Gaussian", ra.Gaussian(values, sigma=sigma)))
+            found.append(Case("Gaussian", ra.problems.Gaussian(values, sigma=sigma)))
     for arms, shift in ((3, 0.05), (10, 0.2)):
         for width in (1.0, 30.0):
             low_ends = [width * low for low in spread(arms, 0.0, shift)]
-            found.append(Case("uniform", ra.Uniform(low=low_ends, high=[low + width for low in low_ends])))
+            found.append(Case("uniform", ra.problems.Uniform(low=low_ends, high=[low + width for low in low_ends])))
     for share, arms in ((0.02, 3), (0.02, 10), (0.2, 3), (0.2, 20)):
         for rise in (0.15, 0.4):
             shares = one_good(arms, share, share * (1 + rise))
             found.append(Case("revenue", Revenue(share=shares, mu=3.0, sigma=0.8)))
     for arms, df in ((2, 3.0), (10, 4.0), (20, 3.0)):
-        found.append(Case("heavy tails", ra.StudentT(mean=one_good(arms, 0.0, 0.4), df=df)))
+        found.append(Case("heavy tails", ra.problems.StudentT(mean=one_good(arms, 0.0, 0.4), df=df)))
     for arms, rise in ((3, 0.3), (10, 0.2), (20, 0.3)):
-        found.append(Case("heavy tails", ra.LogNormal(mu=one_good(arms, 0.0, rise), sigma=1.0)))
+        found.append(Case("heavy tails", ra.problems.LogNormal(mu=one_good(arms, 0.0, rise), sigma=1.0)))
     for arms, alpha in ((2, 2.5), (5, 3.0), (10, 4.0)):
-        found.append(Case("heavy tails", ra.Pareto(alpha=alpha, scale=one_good(arms, 1.0, 1.15))))
+        found.append(Case("heavy tails", ra.problems.Pareto(alpha=alpha, scale=one_good(arms, 1.0, 1.15))))
     return found
 
 
@@ -146,7 +146,7 @@ KEPT = {"shown": shown}
 
 
 @ra.policy(noise=ra.noise.Gumbel(), keep=KEPT)
-def scaled(pulls, mean, best, best_shown, arms, z, *, a: ra.Positive, b: ra.Positive):  # type: ignore[no-untyped-def]
+def scaled(pulls, mean, best, best_shown, arms, z, *, a: ra.policies.Positive, b: ra.policies.Positive):  # type: ignore[no-untyped-def]
     """`ra.ScaledGumbel` with other constants: its own are a = b = 6."""
     gap = (best - mean) ** 2
     doubt = a * gap * (gap / np.maximum(gap + b * best_shown, 5e-324))
@@ -154,40 +154,40 @@ def scaled(pulls, mean, best, best_shown, arms, z, *, a: ra.Positive, b: ra.Posi
 
 
 @ra.policy(noise=ra.noise.Gumbel(), keep=KEPT)
-def gumbel(pulls, mean, best, worst, best_shown, z, *, c: ra.Positive):  # type: ignore[no-untyped-def]
+def gumbel(pulls, mean, best, worst, best_shown, z, *, c: ra.policies.Positive):  # type: ignore[no-untyped-def]
     """One factor for all numbers of arms."""
     return mean + c * deviation(pulls, best, worst, best_shown) / np.sqrt(pulls) * z
 
 
 @ra.policy(noise=ra.noise.Gumbel(), keep=KEPT)
-def by_arms(pulls, mean, best, worst, best_shown, arms, z, *, c: ra.Positive, power: float):  # type: ignore[no-untyped-def]
+def by_arms(pulls, mean, best, worst, best_shown, arms, z, *, c: ra.policies.Positive, power: float):  # type: ignore[no-untyped-def]
     """A factor that falls with the number of arms, as the best C does."""
     factor = c * (2 / arms) ** power
     return mean + factor * deviation(pulls, best, worst, best_shown) / np.sqrt(pulls) * z
 
 
 @ra.policy(noise=ra.noise.Gaussian(), keep=KEPT)
-def thompson(pulls, mean, best, worst, best_shown, z, *, c: ra.Positive):  # type: ignore[no-untyped-def]
+def thompson(pulls, mean, best, worst, best_shown, z, *, c: ra.policies.Positive):  # type: ignore[no-untyped-def]
     """Gaussian noise in place of Gumbel noise."""
     return mean + c * deviation(pulls, best, worst, best_shown) / np.sqrt(pulls) * z
 
 
 @ra.policy(noise=ra.noise.Gumbel(), keep=KEPT)
-def maillard(pulls, mean, best, worst, best_shown, z, *, c: ra.Positive):  # type: ignore[no-untyped-def]
+def maillard(pulls, mean, best, worst, best_shown, z, *, c: ra.policies.Positive):  # type: ignore[no-untyped-def]
     """Maillard sampling."""
     sigma = c * deviation(pulls, best, worst, best_shown)
     return -pulls * (best - mean) ** 2 / np.maximum(2 * sigma**2, 1e-300) + z
 
 
 @ra.policy(keep=KEPT)
-def moss(t, pulls, mean, best, worst, best_shown, arms, *, c: ra.Positive):  # type: ignore[no-untyped-def]
+def moss(t, pulls, mean, best, worst, best_shown, arms, *, c: ra.policies.Positive):  # type: ignore[no-untyped-def]
     """Anytime MOSS; it draws nothing, so that its propensities are 0 and 1."""
     bonus = np.sqrt(np.maximum(0.0, np.log(t / (arms * pulls))) / pulls)
     return mean + c * deviation(pulls, best, worst, best_shown) * bonus
 
 
 @ra.policy(noise=ra.noise.Gumbel(), keep=KEPT)
-def shrinking(t, pulls, mean, best, worst, best_shown, arms, z, *, c: ra.Positive, least: float):  # type: ignore[no-untyped-def]
+def shrinking(t, pulls, mean, best, worst, best_shown, arms, z, *, c: ra.policies.Positive, least: float):  # type: ignore[no-untyped-def]
     """Noise that shrinks, as the bonus of MOSS does, once an arm has had its share of the rounds."""
     size = np.sqrt(np.maximum(least, np.log(t / (arms * pulls))) / pulls)
     return mean + c * deviation(pulls, best, worst, best_shown) * size * z
@@ -219,7 +219,7 @@ RULES: dict[str, ra.Policy] = {
 
 
 @ra.policy
-def scaled_moss(t, pulls, mean, arms, *, sigma: ra.Positive):  # type: ignore[no-untyped-def]
+def scaled_moss(t, pulls, mean, arms, *, sigma: ra.policies.Positive):  # type: ignore[no-untyped-def]
     """Anytime MOSS, told the deviation."""
     return mean + sigma * np.sqrt(np.maximum(0.0, np.log(t / (arms * pulls))) / pulls)
 
@@ -330,8 +330,8 @@ def failures(replications: int) -> None:
     cases = {
         "100 with probability 1%, or a sure 1/2": Jackpot(share=[0.01, 1.0], size=[100.0, 0.5]),
         "20 with probability 5%, or a sure 1/2": Jackpot(share=[0.05, 1.0], size=[20.0, 0.5]),
-        "one noisy good arm among 9 quiet ones": ra.Gaussian([0.5] + [0.0] * 9, sigma=[3.0] + [0.05] * 9),
-        "one noisy bad arm among 9 quiet ones": ra.Gaussian([0.0, 0.1] + [0.0] * 8, sigma=[3.0] + [0.05] * 9),
+        "one noisy good arm among 9 quiet ones": ra.problems.Gaussian([0.5] + [0.0] * 9, sigma=[3.0] + [0.05] * 9),
+        "one noisy bad arm among 9 quiet ones": ra.problems.Gaussian([0.0, 0.1] + [0.0] * 8, sigma=[3.0] + [0.05] * 9),
     }
     rows = []
     for name, problem in cases.items():
@@ -352,7 +352,7 @@ def which_c(replications: int) -> None:
     for arms in (2, 10, 50):
         shares = []
         for gap in (0.05, 0.15, 0.5):
-            case = Case("Gaussian", ra.Gaussian(one_good(arms, 0.0, gap)))
+            case = Case("Gaussian", ra.problems.Gaussian(one_good(arms, 0.0, gap)))
             regret = play(case, {f"{c}": ra.BoltzmannGumbel(C=c) for c in factors}, replications).regret
             last = np.array([regret[f"{c}"][-1] for c in factors])
             shares.append(last / last.min())
@@ -365,11 +365,11 @@ def which_c(replications: int) -> None:
 def costs(replications: int) -> None:
     """What safety costs: arms so far apart that a few pulls of each would do."""
     cases = {
-        "10 arms, 9 of them 5 σ behind": ra.Gaussian(one_good(10, 0.0, 5.0)),
-        "10 arms from 0 to 3 σ behind": ra.Gaussian(spread(10, 0.0, 3.0)),
-        "2 arms, 1 σ apart": ra.Gaussian([1.0, 0.0]),
-        "coins 0.9 and 0.1": ra.Bernoulli([0.9, 0.1]),
-        "5 sure arms, 0.2 to 1": ra.Deterministic(spread(5, 0.2, 1.0)),
+        "10 arms, 9 of them 5 σ behind": ra.problems.Gaussian(one_good(10, 0.0, 5.0)),
+        "10 arms from 0 to 3 σ behind": ra.problems.Gaussian(spread(10, 0.0, 3.0)),
+        "2 arms, 1 σ apart": ra.problems.Gaussian([1.0, 0.0]),
+        "coins 0.9 and 0.1": ra.problems.Bernoulli([0.9, 0.1]),
+        "5 sure arms, 0.2 to 1": ra.problems.Deterministic(spread(5, 0.2, 1.0)),
     }
     rows = []
     for name, problem in cases.items():
@@ -434,7 +434,7 @@ def safety() -> None:
 def sure() -> None:
     """How often an arm that pays 0 each time is pulled beside one that pays 1/2 each time."""
     horizons = [10**power for power in range(2, 7)]
-    problem = ra.Deterministic([0.5, 0.0])
+    problem = ra.problems.Deterministic([0.5, 0.0])
     policies: dict[str, ra.Policy] = {
         "ScaledGumbel": ra.ScaledGumbel(),
         "a = 4": scaled(a=4.0, b=4.0),
@@ -456,7 +456,7 @@ def sure() -> None:
 
 def long_runs() -> None:
     """The paper's Figure 1, a million rounds: regret, and how often the best arm has next to no pulls."""
-    plain = ra.Bernoulli([0.51] + [0.5] * 9)
+    plain = ra.problems.Bernoulli([0.51] + [0.5] * 9)
     rules: dict[str, ra.Policy] = {
         "ScaledGumbel": ra.ScaledGumbel(),
         **{f"scaled {a:g}, {b:g}": scaled(a=a, b=b) for a, b in ((4.0, 4.0), (6.0, 2.0))},
@@ -468,7 +468,7 @@ def long_runs() -> None:
     for name, problem in (("(a)", plain), ("(b)", plain.corrupted(arm=0, rounds=5_000, reward=0.0))):
         result = ra.simulate(list(rules.values()), problem, horizon=10**6, replications=400, seed=5)
         lost = (result.pulls[:, :, 0] < 0.05 * result.horizon).mean(axis=1)
-        cells = [f"{row['regret']:,.0f} ({row['standard_error']:,.0f})" for row in result.table()]
+        cells = [f"{row['regret']:,.0f} ({row['standard_error']:,.0f})" for row in result.summary().to_dicts()]
         rows.append([name, *(f"{cell}, lost {share:.1%}" for cell, share in zip(cells, lost, strict=True))])
     print(f"\nFigure 1, 10⁶ rounds, 400 runs\n\n{table(['scenario', *rules], rows)}")
 

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -16,16 +15,16 @@ import rightarm as ra
 
 PHASES = [{"a": 0.6, "b": 0.5, "c": 0.3}, {"a": 0.3, "b": 0.5, "c": 0.6}, {"a": 0.5, "b": 0.7, "c": 0.3}]
 ROUNDS, REPLICATIONS, SMOOTHED = 3_000, 20, 150
-MEMORIES: dict[str, tuple[dict[str, Any], str]] = {
-    "all rewards count": ({}, "#D55E00"),
-    "discount=0.998": ({"discount": 0.998}, "#0072B2"),
-    "window=1_000": ({"window": 1_000}, "#009E73"),
+MEMORIES = {
+    "all rewards count": (ra.estimators.Mean(), "#D55E00"),
+    "discount=0.998": (ra.estimators.Mean(discount=0.998), "#0072B2"),
+    "window=1_000": (ra.estimators.Mean(window=1_000), "#009E73"),
 }
 
 
-def play(seed: int, memory: dict[str, Any]) -> list[float]:
+def play(seed: int, memory: ra.estimators.Mean) -> list[float]:
     """The mean that each chosen arm had, round by round."""
-    bandit = ra.Bandit(["a", "b", "c"], seed=seed, **memory)
+    bandit = ra.Bandit(["a", "b", "c"], ra.ScaledGumbel(estimator=memory), seed=seed)
     luck, chosen = np.random.default_rng(seed), []
     for means in PHASES:
         for _ in range(ROUNDS):

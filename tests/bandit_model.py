@@ -27,7 +27,7 @@ def by_gumbel(model: Model, arms: list[Hashable]) -> Any:
     """Those of Boltzmann-Gumbel exploration by its formula, for pulls that are no whole numbers."""
     scale = model.policy.values["C"] / np.sqrt([model.pulls(arm) for arm in arms])
     location = np.array([model.estimate(arm) for arm in arms]) + scale * model.policy.values["location"]
-    return ra.propensity.of_largest(ra.noise.Gumbel(), location, scale)
+    return ra.noise.probability_of_largest(ra.noise.Gumbel(), location, scale)
 
 
 def by_exponents(model: Model, arms: list[Hashable]) -> Any:
@@ -81,7 +81,7 @@ class Model:
         return total / self.pulls(arm) if self.rewards(arm) else 0.0
 
     def estimate(self, arm: Hashable) -> float:
-        if not isinstance(self.policy.estimator, ra.Catoni):
+        if not isinstance(self.policy.estimator, ra.estimators.Catoni):
             return self.mean(arm)
         C, root = self.policy.values["C"], math.sqrt(self.pulls(arm))
         terms = [weight * influence(reward / (C * root)) for reward, _, weight in self.rewards(arm)]
@@ -109,8 +109,8 @@ class Model:
     def waiting(self, arm: Hashable) -> int:
         return sum(own == arm for own, _, _ in self.pending.values())
 
-    def probabilities(self, among: Iterable[Hashable] | None = None) -> dict[Hashable, float]:
-        chosen = self.arms if among is None else list(among)
+    def probabilities(self, allowed: Iterable[Hashable] | None = None) -> dict[Hashable, float]:
+        chosen = self.arms if allowed is None else list(allowed)
         arms = [arm for arm in self.arms if arm in chosen and arm not in self.retired]
         new = [arm for arm in arms if self.pulls(arm) < FORGOTTEN]
         if new and self.policy.decision_inputs & {"pulls", "mean", "best", "worst"}:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 import rightarm as ra
 from cases import PLAYERS, POLICIES
+from rightarm.bandit import summary
 
 BGE = ra.BoltzmannGumbel(C=0.5)
 CATONI = ra.BoltzmannGumbel(C=0.5, estimator="catoni")
@@ -36,17 +38,37 @@ class Clock:
         return self.now
 
 
+def forgetful(arms: Iterable[Any], policy: ra.Policy, **settings: Any) -> ra.Bandit[Any]:
+    """A bandit whose estimator forgets, if there is a ``discount`` or a ``window`` among its settings."""
+    options = {name: settings.pop(name) for name in ("discount", "window") if name in settings}
+    return ra.Bandit(arms, forgetting(policy, **options), **settings)
+
+
 def told(rewards: Mapping[Any, list[float]], policy: ra.Policy = BGE, **settings: Any) -> ra.Bandit[Any]:
     """A bandit that knows these rewards."""
-    bandit = ra.Bandit(rewards, policy, seed=1, **settings)
+    bandit = forgetful(list(rewards), policy, seed=1, **settings)
     for arm, values in rewards.items():
         for value in values:
             bandit.tell(arm=arm, reward=value)
     return bandit
 
 
+def arm_rows(bandit: ra.Bandit[Any]) -> list[dict[str, Any]]:
+    """The rows of the summary, with arms as they are."""
+    with bandit._lock:
+        return [dict(row) for row in summary.arm_rows(bandit._current(), bandit._due())]
+
+
 def column(bandit: ra.Bandit[Any], name: str) -> dict[Hashable, Any]:
-    return {row["arm"]: row[name] for row in bandit.table()}
+    return {row["arm"]: row[name] for row in arm_rows(bandit)}
+
+
+def forgetting(policy: ra.Policy, **options: Any) -> ra.Policy:
+    """The policy with an estimator that forgets, by ``discount`` or ``window``."""
+    if not options:
+        return policy
+    made: ra.Policy = policy.family(**policy.arguments, estimator=dataclasses.replace(policy.estimator, **options))
+    return made
 
 
 def agrees(counts: Mapping[Any, int], law: Mapping[Any, float]) -> None:

@@ -19,7 +19,7 @@ def cooling(t):  # type: ignore[no-untyped-def]
     return 1 / (1 + 0.1 * t)
 
 
-@ra.schedule
+@ra.schedules.schedule
 def crowded(t, arms, *, c: float):  # type: ignore[no-untyped-def]
     return c * arms / np.sqrt(t)
 
@@ -109,25 +109,25 @@ def weighted_means(pulls, gain, best_gain, z):  # type: ignore[no-untyped-def]
     return 0.5 * gain / pulls - 0.01 * (best_gain - gain) + z
 
 
-@ra.problem(mean=lambda level, spread: level)
+@ra.problems.problem(mean=lambda level, spread: level)
 def restless(t, pulls, arm, u, w, *, level: float, spread: float = 0.3):  # type: ignore[no-untyped-def]
     """A reward that asks for everything."""
     return level + spread * (u - 0.5) + spread * w + np.sin(t) / 10 + arm / (10 + pulls)
 
 
-@ra.problem(mean=lambda level, spread: level)
+@ra.problems.problem(mean=lambda level, spread: level)
 def settled(pulls, arm, u, w, *, level: float, spread: float = 0.3):  # type: ignore[no-untyped-def]
     """A reward that asks for everything but the round, so that regret can be reported."""
     return level + spread * (u - 0.5) + spread * w + arm / (10 + pulls)
 
 
-@ra.problem(mean=lambda level: level)
+@ra.problems.problem(mean=lambda level: level)
 def second(v, *, level: float):  # type: ignore[no-untyped-def]
     """The second uniform noise without the first."""
     return level + v - 0.5
 
 
-@ra.problem(mean=lambda level: level, second_moment=lambda level: level**2 + 1 / 6)
+@ra.problems.problem(mean=lambda level: level, second_moment=lambda level: level**2 + 1 / 6)
 def threefold(u, v, w, *, level: float):  # type: ignore[no-untyped-def]
     """All three kinds of noise."""
     return level + (u - 0.5) + (v - 0.5) * w
@@ -151,19 +151,19 @@ class PlayerCase:
 
 @dataclass(frozen=True)
 class ProblemCase:
-    problem: ra.Problem
+    problem: ra.problems.Problem
     reward: naive.Reward
 
 
 GAMMA = 0.5772156649015329
 
 POLICIES = {
-    "constant": PolicyCase(ra.Boltzmann(ra.constant(0.2)), naive.boltzmann(naive.constant(0.2))),
-    "inverse_log": PolicyCase(ra.Boltzmann(ra.inverse_log(0.5)), naive.boltzmann(naive.inverse_log(0.5))),
-    "inverse_sqrt": PolicyCase(ra.Boltzmann(ra.inverse_sqrt(2.0)), naive.boltzmann(naive.inverse_sqrt(2.0))),
+    "constant": PolicyCase(ra.Boltzmann(ra.schedules.constant(0.2)), naive.boltzmann(naive.constant(0.2))),
+    "inverse_log": PolicyCase(ra.Boltzmann(ra.schedules.inverse_log(0.5)), naive.boltzmann(naive.inverse_log(0.5))),
+    "inverse_sqrt": PolicyCase(ra.Boltzmann(ra.schedules.inverse_sqrt(2.0)), naive.boltzmann(naive.inverse_sqrt(2.0))),
     # with gap 2 the second phase begins at round 209 for 3 arms, inside the rounds that are compared
-    "two_phase": PolicyCase(ra.Boltzmann(ra.two_phase(2.0, 600)), naive.boltzmann(naive.two_phase(2.0, 600))),
-    "glie": PolicyCase(ra.Boltzmann(ra.glie()), naive.boltzmann(naive.glie())),
+    "two_phase": PolicyCase(ra.Boltzmann(ra.schedules.two_phase(2.0, 600)), naive.boltzmann(naive.two_phase(2.0, 600))),
+    "glie": PolicyCase(ra.Boltzmann(ra.schedules.glie()), naive.boltzmann(naive.glie())),
     "function": PolicyCase(ra.Boltzmann(cooling), naive.boltzmann(lambda t, spread, arms: 1 / (1 + 0.1 * t))),
     "schedule": PolicyCase(
         ra.Boltzmann(crowded(0.5)), naive.boltzmann(lambda t, spread, arms: 0.5 * arms / math.sqrt(t))
@@ -212,14 +212,14 @@ PLAYERS = {
         ra.EpsilonGreedy(0.2), lambda arms: naive_memory.EpsilonGreedy(arms, lambda t, arms: 0.2)
     ),
     "epsilon-greedy, decreasing": PlayerCase(
-        ra.EpsilonGreedy(ra.decreasing(d=0.8, c=2.0)),
+        ra.EpsilonGreedy(ra.schedules.decreasing(d=0.8, c=2.0)),
         lambda arms: naive_memory.EpsilonGreedy(arms, naive_memory.decreasing(c=2.0, d=0.8)),
     ),
     "linmed": PlayerCase(ra.LinMED(), lambda arms: naive_memory.LinMED(arms, 0.5, 0.5)),
     "linmed, even": PlayerCase(ra.LinMED(sigma=0.3, alpha=0.0), lambda arms: naive_memory.LinMED(arms, 0.3, 0.0)),
     "squarecb": PlayerCase(ra.SquareCB(12.0), lambda arms: naive_memory.SquareCB(arms, lambda t, arms: 12.0)),
     "squarecb, increasing": PlayerCase(
-        ra.SquareCB(ra.increasing(c=3.0)),
+        ra.SquareCB(ra.schedules.increasing(c=3.0)),
         lambda arms: naive_memory.SquareCB(arms, lambda t, arms: 3.0 * math.sqrt(arms * t)),
     ),
     "explore, then commit": PlayerCase(
@@ -236,15 +236,17 @@ PLAYERS = {
     "ucb-improved": PlayerCase(ra.UCBImproved(horizon=400), lambda arms: naive_memory.UCBImproved(arms, 400)),
     "ucb-improved, soon over": PlayerCase(ra.UCBImproved(horizon=40), lambda arms: naive_memory.UCBImproved(arms, 40)),
     "robust ucb": PlayerCase(ra.RobustUCB(u=0.05), lambda arms: naive_memory.RobustUCB(arms, 0.05)),
-    "exp3++ of 2017": PlayerCase(ra.EXP3PlusPlus2017(), lambda arms: naive_memory.EXP3PlusPlus2017(arms, 3.0, 256.0)),
+    "exp3++ of 2017": PlayerCase(
+        ra.EXP3PlusPlusImproved(), lambda arms: naive_memory.EXP3PlusPlusImproved(arms, 3.0, 256.0)
+    ),
     "exp3++ of 2017, few gaps explored": PlayerCase(
-        ra.EXP3PlusPlus2017(alpha=0.1, beta=0.01), lambda arms: naive_memory.EXP3PlusPlus2017(arms, 0.1, 0.01)
+        ra.EXP3PlusPlusImproved(alpha=0.1, beta=0.01), lambda arms: naive_memory.EXP3PlusPlusImproved(arms, 0.1, 0.01)
     ),
     "ucb on the median of means": PlayerCase(
-        ra.median_ucb(v=0.1, horizon=2, c=1.0), lambda arms: naive_memory.MedianUCB(arms, 0.1, 13)
+        ra.policies.MedianUCB(v=0.1, horizon=2, c=1.0), lambda arms: naive_memory.MedianUCB(arms, 0.1, 13)
     ),
     "ucb on catoni's estimate": PlayerCase(
-        ra.catoni_ucb(u=0.2, horizon=400), lambda arms: naive_memory.CatoniUCB(arms, 0.2, 400)
+        ra.policies.CatoniUCB(u=0.2, horizon=400), lambda arms: naive_memory.CatoniUCB(arms, 0.2, 400)
     ),
     "ape2": PlayerCase(ra.APE2(p=1.5, c=0.4), lambda arms: naive_memory.APE2(arms, 1.5, 0.4)),
     "ape2 of second moments": PlayerCase(ra.APE2(p=2.0, c=0.4), lambda arms: naive_memory.APE2(arms, 2.0, 0.4)),
@@ -297,18 +299,20 @@ PLAYERS = {
     "weighted means": PlayerCase(weighted_means(), naive_memory.WeightedMeans),
 }
 
-BERNOULLI = ProblemCase(ra.Bernoulli([0.5, 0.6, 0.4]), naive.bernoulli([0.5, 0.6, 0.4]))
+BERNOULLI = ProblemCase(ra.problems.Bernoulli([0.5, 0.6, 0.4]), naive.bernoulli([0.5, 0.6, 0.4]))
 
 PROBLEMS = {
     "bernoulli": BERNOULLI,
     "gaussian": ProblemCase(
-        ra.Gaussian([0.0, 0.5, 0.2, -3.0], sigma=[1.0, 0.5, 2.0, 0.0]),
+        ra.problems.Gaussian([0.0, 0.5, 0.2, -3.0], sigma=[1.0, 0.5, 2.0, 0.0]),
         naive.gaussian([0.0, 0.5, 0.2, -3.0], [1.0, 0.5, 2.0, 0.0]),
     ),
     "deterministic": ProblemCase(
-        ra.Deterministic([0.25, 0.25, 0.125, 0.25]), naive.deterministic([0.25, 0.25, 0.125, 0.25])
+        ra.problems.Deterministic([0.25, 0.25, 0.125, 0.25]), naive.deterministic([0.25, 0.25, 0.125, 0.25])
     ),
-    "uniform": ProblemCase(ra.Uniform([0.0, 0.1, -1.0], 1.0), naive.uniform([0.0, 0.1, -1.0], [1.0, 1.0, 1.0])),
+    "uniform": ProblemCase(
+        ra.problems.Uniform([0.0, 0.1, -1.0], 1.0), naive.uniform([0.0, 0.1, -1.0], [1.0, 1.0, 1.0])
+    ),
     "corrupted by rounds": ProblemCase(
         BERNOULLI.problem.corrupted(arm=1, rounds=50, reward=0.0), naive.corrupted(BERNOULLI.reward, 1, 0.0, rounds=50)
     ),
@@ -332,23 +336,24 @@ PROBLEMS = {
         threefold([0.2, 0.1]), lambda t, n, arm, u, v, w: [0.2, 0.1][arm] + (u - 0.5) + (v - 0.5) * w
     ),
     "pareto": ProblemCase(
-        ra.Pareto(alpha=[1.01, 1.5, 3.0, 8.0], scale=[0.01, 0.5, 1.0, 1.0]),
+        ra.problems.Pareto(alpha=[1.01, 1.5, 3.0, 8.0], scale=[0.01, 0.5, 1.0, 1.0]),
         naive.pareto([1.01, 1.5, 3.0, 8.0], [0.01, 0.5, 1.0, 1.0]),
     ),
     "student": ProblemCase(
-        ra.StudentT(mean=[0.5, 0.0, 0.3], df=[1.5, 4.0, 30.0], scale=[1.0, 2.0, 0.5]),
+        ra.problems.StudentT(mean=[0.5, 0.0, 0.3], df=[1.5, 4.0, 30.0], scale=[1.0, 2.0, 0.5]),
         naive.student([0.5, 0.0, 0.3], [1.5, 4.0, 30.0], [1.0, 2.0, 0.5]),
     ),
     "lognormal": ProblemCase(
-        ra.LogNormal(mu=[0.0, -1.0, 0.3], sigma=[1.0, 1.5, 0.1]), naive.lognormal([0.0, -1.0, 0.3], [1.0, 1.5, 0.1])
+        ra.problems.LogNormal(mu=[0.0, -1.0, 0.3], sigma=[1.0, 1.5, 0.1]),
+        naive.lognormal([0.0, -1.0, 0.3], [1.0, 1.5, 0.1]),
     ),
     "contaminated": ProblemCase(
-        ra.Contaminated(mean=[0.5, 0.0, 0.3], sigma=0.5, share=0.1, spread=10.0),
+        ra.problems.Contaminated(mean=[0.5, 0.0, 0.3], sigma=0.5, share=0.1, spread=10.0),
         naive.contaminated([0.5, 0.0, 0.3], 0.5, 0.1, 10.0),
     ),
-    "one arm": ProblemCase(ra.Bernoulli([0.5]), naive.bernoulli([0.5])),
+    "one arm": ProblemCase(ra.problems.Bernoulli([0.5]), naive.bernoulli([0.5])),
     "twelve arms": ProblemCase(
-        ra.Uniform(0.0, [0.5 + 0.04 * k for k in range(12)]),
+        ra.problems.Uniform(0.0, [0.5 + 0.04 * k for k in range(12)]),
         naive.uniform([0.0] * 12, [0.5 + 0.04 * k for k in range(12)]),
     ),
 }

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naive import F64, I64
-from rightarm.noise import Law, compiled_law
+from rightarm.noise.law import Law, compiled_law
+from rightarm.policies.compiled_scores import compiled_policy
+from rightarm.policies.inputs import EARLY, LATE
+from rightarm.policies.policy import Policy
 from rightarm.problems import Problem
-from rightarm.scores.policy import Policy
-from rightarm.scores.score import EARLY, LATE
-from rightarm.scores.simulated import compiled_policy
+from rightarm.simulation.compiled_problems import compiled_reward, reward_numbers
 from rightarm.simulation.kernels import gap_variances
-from rightarm.simulation.rewards import compiled_reward
 
 F32 = NDArray[np.float32]
 U32 = NDArray[np.uint32]
@@ -92,7 +92,7 @@ def scores(
 
 def rewards(problem: Problem, t: int, arm: I64, pulls: F64, uniform: F64, w: F32) -> F64:
     """What the compiled problem pays for pulls of ``arm``, a lane each; ``uniform`` is u and v."""
-    function, numbers = compiled_reward(problem)
+    function, numbers = compiled_reward(problem.family, by_lane=False), reward_numbers(problem)
     out = np.empty(arm.size)
     _call(function, (float(t), arm, pulls, uniform, w, numbers, out))
     return out

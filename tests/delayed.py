@@ -18,7 +18,7 @@ DELAYS = {"fast": DAY / 100, "slow": DAY}  # a click comes at any time within so
 def equal_arms(path: Path, seed: int, learn: str, each_hour: int = 200, hours: int = 36) -> ra.Bandit[str]:
     """A bandit that mails each hour and is looked at after so many; windows are of a day, and silence is 0."""
     clock, random = Clock(), np.random.default_rng(seed)
-    settings: dict[str, Any] = {"window_of_reward": DAY, "default": 0.0, "learn": learn, "floor": 0.1}
+    settings: dict[str, Any] = {"reward_window": DAY, "default_reward": 0.0, "learn": learn, "floor": 0.1}
     bandit = ra.Bandit(list(DELAYS), ra.BetaThompson(), seed=seed, log=path, clock=clock, **settings)
     clicks = list[tuple[float, int]]()
     for _ in range(hours):

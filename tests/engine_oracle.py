@@ -21,17 +21,17 @@ from rightarm.simulation.engine import Run, Start
 SEED = 1729
 
 
-def no_start(problem: ra.Problem) -> Start:
+def no_start(problem: ra.problems.Problem) -> Start:
     return Start((0,) * problem.arms, (0.0,) * problem.arms)
 
 
-def engine_pulls(policy: ra.Policy, problem: ra.Problem, start: Start, rounds: int, lanes: int = 32) -> I64:
+def engine_pulls(policy: ra.Policy, problem: ra.problems.Problem, start: Start, rounds: int, lanes: int = 32) -> I64:
     """The arm of every round and lane, read off the counts of pulls after each."""
     run = Run(policy, problem, start, SEED, 0, lanes, np.array([start.rounds + rounds]))
-    counts = [run.known.pulls.copy()]
+    counts = [run.statistics.pulls.copy()]
     for t in range(start.rounds + 1, start.rounds + rounds + 1):
         run.advance(t)
-        counts.append(run.known.pulls.copy())
+        counts.append(run.statistics.pulls.copy())
     steps = np.diff(counts, axis=0)
     assert (steps.sum(axis=1) == 1).all()
     arms: I64 = np.argmax(steps, axis=1)
@@ -63,7 +63,7 @@ def policy_shares(policy: ra.Policy, replication: int, rounds: int, arms: int) -
     return [(word + 0.5) / 2**32 for word in words[per_round - 1 :: per_round]]
 
 
-def problem_luck(problem: ra.Problem, replication: int, rounds: int) -> Iterator[tuple[float, float, float]]:
+def problem_luck(problem: ra.problems.Problem, replication: int, rounds: int) -> Iterator[tuple[float, float, float]]:
     """u of two words, v of two, then w of one, as far as the problem asks for them."""
     uniform = [name for name in ("u", "v") if name in problem.inputs]
     per_round = 2 * len(uniform) + ("w" in problem.inputs)

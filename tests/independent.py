@@ -225,7 +225,7 @@ class Story:
             raise Wrong(f"decision {number} is made twice")
         if event["round"] != self.learned + 1:
             raise Wrong(f"decision {number} is of round {event['round']} after {self.learned} rewards")
-        chance = self.probabilities(event.get("among"))
+        chance = self.probabilities(event.get("allowed"))
         if not math.isclose(event["propensity"], chance[arm], rel_tol=CLOSE):
             raise Wrong(f"decision {number} has the propensity {event['propensity']}, but {arm} had {chance[arm]}")
         self.decisions[number] = dict(event)
@@ -253,9 +253,9 @@ class Story:
         learned.append(reward)
         self.answers[number] = reward
 
-    def probabilities(self, among: Iterable[Any] | None = None) -> dict[Any, float]:
+    def probabilities(self, allowed: Iterable[Any] | None = None) -> dict[Any, float]:
         """Of each arm that can be chosen: the floor and the holdout mixed with what the policy wants."""
-        names, settings = self.active if among is None else list(among), self.settings
+        names, settings = self.active if allowed is None else list(allowed), self.settings
         holdout, control = settings.get("holdout") or 0.0, settings.get("control")
         floor = (settings.get("floor") or 0.0) / (1 - holdout)
         chance = {name: floor + (1 - len(names) * floor) * own for name, own in self._wanted(names).items()}

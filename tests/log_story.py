@@ -19,8 +19,8 @@ def story(events: int = 30) -> list[Write]:
     """A number of events: decisions, those of even id answered a little later, some others cancelled."""
     made: list[Write] = []
     for i in range(events):
-        time, among = START + i / 4, ["ärm 0", "ärm 1", "ärm 2"] if i % 2 else None
-        made.append(methodcaller("decision", i, f"ärm {i % 3}", 1 / (1 + i % 4), 1 + i, i, time, among))
+        time, allowed = START + i / 4, ["ärm 0", "ärm 1", "ärm 2"] if i % 2 else None
+        made.append(methodcaller("decision", i, f"ärm {i % 3}", 1 / (1 + i % 4), 1 + i, i, time, allowed))
         if i % 2:
             made.append(methodcaller("reward", i - 1, i / 8, time))
         if i % 10 == 3:
@@ -28,7 +28,7 @@ def story(events: int = 30) -> list[Write]:
     return made[:events]
 
 
-HEAD = '{"event":"head","format":"rightarm log","version":3,"log":"0","part":1,"first":1,"time":1.0}\n'
+HEAD = '{"event":"head","format":"rightarm log","version":4,"log":"0","part":1,"first":1,"time":1.0}\n'
 
 
 def play(log: LogWriter, events: list[Write]) -> None:

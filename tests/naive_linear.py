@@ -62,8 +62,8 @@ def standardised(seen: Sequence[F64], measured: Sequence[int]) -> F64:
 
 def probabilities(policy: Any, round: int, pulls: Any, means: Any) -> F64:
     """The probabilities of a policy by the two numbers of each arm: location and scale, and the law of the largest."""
-    from rightarm.propensity import of_largest
-    from rightarm.scores.inputs import State
+    from rightarm.noise import probability_of_largest
+    from rightarm.policies.inputs import ArmsState
 
-    state = State(float(round), np.array(pulls), np.array(means), {}, None, len(pulls))
-    return of_largest(*policy._score_law(state))
+    state = ArmsState(float(round), np.array(pulls), np.array(means), {}, None, len(pulls))
+    return probability_of_largest(*policy._score_law(state))

@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 
 from rightarm.logs.events import AnyEvent, Time
-from rightarm.logs.order import EventOrder
+from rightarm.logs.outcomes import EventOrder
 
 NUMBERS = ("context", "arm_features", "error")
-NOTHING: dict[str, Any] = {"window_of_reward": None, "default": None, "learn": "at once"}
+NOTHING: dict[str, Any] = {"reward_window": None, "default_reward": None, "learn": "at once"}
 
 
 def refuse(constant: str) -> None:
@@ -26,7 +26,7 @@ def events(path: Path) -> list[dict[str, Any]]:
     if not isinstance(head, dict):
         raise ValueError("this is no head")
     log, time = head.pop("log", None), head.pop("time", None)
-    expected = {"event": "head", "format": "rightarm log", "version": 3, "part": 1, "first": 1}
+    expected = {"event": "head", "format": "rightarm log", "version": 4, "part": 1, "first": 1}
     if head != expected or {*map(type, head.values())} != {str, int}:
         raise ValueError("this is no head")
     msgspec.convert((log, time), tuple[str, Time])
@@ -52,7 +52,7 @@ def rows(path: Path) -> list[dict[str, Any]]:
     settings = NOTHING
     has_windows = False
     for event in events(path):
-        has_windows |= settings["window_of_reward"] is not None
+        has_windows |= settings["reward_window"] is not None
         match event["event"]:
             case "created" | "change":
                 close(found, settings, event["time"])
@@ -61,7 +61,7 @@ def rows(path: Path) -> list[dict[str, Any]]:
                 continue
             case "decision":
                 row = {
-                    "among": arms,
+                    "allowed": arms,
                     "reward": None,
                     "told": None,
                     "cancelled": False,
@@ -85,25 +85,25 @@ def rows(path: Path) -> list[dict[str, Any]]:
                 found[event["id"]] |= {"reward": event["reward"], "corrected": True}
         if event["event"] in ("reward", "cancel", "expiry") and not event.get("part"):
             for number in event.get("ids", [event.get("id")]):
-                found[number]["closed"] |= settings["window_of_reward"] is None or settings["learn"] == "at close"
+                found[number]["closed"] |= settings["reward_window"] is None or settings["learn"] == "at close"
         close(found, settings, event["time"])
-    has_windows |= settings["window_of_reward"] is not None
+    has_windows |= settings["reward_window"] is not None
     return [windowed(row, settings) if has_windows else row for row in found.values()]
 
 
 def close(found: dict[int, dict[str, Any]], settings: dict[str, Any], now: float) -> None:
     """Close the windows that have run out at some time."""
     for row in found.values():
-        window = settings["window_of_reward"]
+        window = settings["reward_window"]
         if not row.get("over") and window is not None and row["time"] + window <= now:
-            row |= {"closed": True, "over": True, "worth": settings["default"]}
+            row |= {"closed": True, "over": True, "worth": settings["default_reward"]}
 
 
 def windowed(row: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
     """A row as it counts where rewards have a window: not before that has closed."""
     if row["open"] and row["closed"] and row["reward"] is None:
         return row | {"reward": row["worth"], "open_window": False}
-    if row["closed"] or settings["window_of_reward"] is None:
+    if row["closed"] or settings["reward_window"] is None:
         return row | {"open_window": False}
     return row | {"reward": None, "open_window": row["open"] or row["reward"] is not None}
 
@@ -111,8 +111,11 @@ def windowed(row: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
 def as_in_a_frame(row: dict[str, Any]) -> dict[str, Any]:
     """A row as `read_log` gives it, with times in microseconds, if all arms are texts."""
     plain = {name: row[name] for name in ("id", "arm", "propensity", "reward", "round", "version")}
-    times = {"asked": round(row["time"] * 1e6), "told": None if row["told"] is None else round(row["told"] * 1e6)}
+    times = {
+        "decided_at": round(row["time"] * 1e6),
+        "answered_at": None if row["told"] is None else round(row["told"] * 1e6),
+    }
     texts = {"unit": None if row["unit"] is None else str(row["unit"]), "group": row["group"]}
     texts |= {"meta": None if row["meta"] is None else json.dumps(row["meta"])}
-    others = [name for name in ("cancelled", "corrected", "among", "open_window", *NUMBERS) if name in row]
+    others = [name for name in ("cancelled", "corrected", "allowed", "open_window", *NUMBERS) if name in row]
     return plain | times | {name: row[name] for name in others} | texts

@@ -269,7 +269,7 @@ class EXP3PlusPlus(ExponentialWeights):
         return floors
 
 
-class EXP3PlusPlus2017(EXP3PlusPlus):
+class EXP3PlusPlusImproved(EXP3PlusPlus):
     """Seldin and Lugosi 2017; an arm's upper bound is that of its last pull."""
 
     first_in_turn = True

@@ -6,8 +6,7 @@ import math
 
 import numpy as np
 
-from rightarm.inference.confidence import BETS
-from rightarm.inference.sequences import CASH, WEIGHTS
+from rightarm.inference.sequences import BETS, CASH, WEIGHTS
 
 Statistics = tuple[float, float, float]
 """Of rewards from 0 to 1: their number, mean, and Σ (x − mean)²."""

@@ -1,4 +1,6 @@
-"""Run the tests again and again in random order while all cores are busy: ``python tests/stress.py 10 tests/lab/run``.
+"""Run the tests again and again in random order while all cores are busy.
+
+``python tests/stress.py 10 tests/experiments``:
 
 The first argument is how often, all others go to pytest. A run that fails says the seed of its order.
 """

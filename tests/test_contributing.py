@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md: an event and a route that are added as it says work, in a copy of the package."""
+"""CONTRIBUTING.md: what is added as it says works, in a copy of the package."""
 
 from __future__ import annotations
 
@@ -26,10 +26,27 @@ with ra.Bandit(["red", "blue"], seed=1, log="log.jsonl") as bandit:
     except ValueError as error:
         print(error)
 with ra.Bandit.from_log("log.jsonl") as again:
-    print(again.version, len(ra.read_log("log.jsonl")))
+    print(again.version, len(ra.logs.read_log("log.jsonl")))
 with serving("sqlite:///home.db") as url, ra.connect(url) as service:
     service.create("home", ["red", "blue"])
     print(service["home"].call("arms"))
+"""
+
+ADDED = {"policies/sloth.py": "Sloth", "problems/shifted.py": "Shifted", "noise/cauchy.py": "Cauchy"}
+USED = """
+import rightarm as ra
+from rightarm.policies.text import read_policy, read_problem
+from rightarm.stubs import stub
+
+policies = [ra.Sloth(sigma=0.5), read_policy("PerturbedMean(Cauchy(), 0.1)")]
+result = ra.simulate(policies, read_problem("Shifted(low=[0.0, 0.5])"), horizon=1_000, replications=8, seed=1)
+learned = bool((result.regret[0, :, -1] < 300).all())
+print(learned, "Sloth" in ra.__all__, ra.problems.Shifted.name, "_Sloth" in stub("policies"))
+for policy in policies:
+    ra.testing.check_policy(policy)
+    bandit = ra.Bandit(["a", "b"], policy, seed=1)
+    bandit.tell(bandit.ask(), 1.0)
+ra.testing.check_problem(ra.problems.Shifted(low=[0.0, 0.5]))
 """
 
 pytestmark = pytest.mark.full
@@ -46,6 +63,35 @@ def snippets() -> dict[str, str]:
     return dict(zip(parts[1::2], parts[2::2], strict=True)) | {"service/operations.py": route[1]}
 
 
+def run(program: str, package: Path) -> list[str]:
+    """Run a program with the copy of the package, and return the lines that it prints."""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=package.parents[1],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(package.parent), str(ROOT / "tests")])},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def copied(folder: Path) -> Path:
+    """Return a copy of the package."""
+    package = folder / "src" / "rightarm"
+    shutil.copytree(ROOT / "src" / "rightarm", package, ignore=shutil.ignore_patterns("__pycache__"))
+    return package
+
+
+def test_a_policy_a_problem_and_a_noise_law_are_one_file_each(tmp_path: Path) -> None:
+    package = copied(tmp_path)
+    for place, name in ADDED.items():
+        found = re.search(rf"```python\n((?:(?!```).)*{name}.*?)```", PAGE, re.DOTALL)
+        assert found is not None
+        (package / place).write_text(f'"""Added."""\n\n{found[1]}', encoding="utf-8")
+    assert run(USED, package) == ["True True Shifted True"]
+
+
 def insert(file: Path, before: str, code: str) -> None:
     """Put code in front of a text that a file has once."""
     text = file.read_text(encoding="utf-8")
@@ -54,25 +100,13 @@ def insert(file: Path, before: str, code: str) -> None:
 
 
 def test_an_event_and_a_route_can_be_added(tmp_path: Path) -> None:
-    package = tmp_path / "src" / "rightarm"
-    shutil.copytree(ROOT / "src" / "rightarm", package, ignore=shutil.ignore_patterns("__pycache__"))
+    package = copied(tmp_path)
     code = snippets()
-    insert(package / "logs/events.py", "AnyEvent = ", code["logs/events.py"])
-    insert(package / "live/state.py", "            case Created():", code["live/state.py"])
-    insert(package / "live/decide.py", "# Rewards.\n", code["live/decide.py"])
-    insert(package / "live/bandit.py", "    def add_arm(", code["live/bandit.py"])
+    insert(package / "logs/events.py", "KINDS: ", code["logs/events.py"])
+    insert(package / "bandit/state.py", "            case Created():", code["bandit/state.py"])
+    insert(package / "bandit/decide.py", "# Arms, policy, settings, status.\n", code["bandit/decide.py"])
+    insert(package / "bandit/bandit.py", "    def add_arm(", code["bandit/bandit.py"])
     insert(package / "service/operations.py", "# The server itself.\n", code["service/operations.py"])
-    events = (package / "logs/events.py").read_text(encoding="utf-8")
-    events = events.replace("AnyEvent = ", "AnyEvent = Remark | ").replace("for kind in (", "for kind in (Remark, ")
-    (package / "logs/events.py").write_text(events, encoding="utf-8")
-    for name in ("live/state.py", "live/decide.py"):
+    for name in ("bandit/state.py", "bandit/decide.py"):
         insert(package / name, "from rightarm.logs.settings import", "from rightarm.logs.events import Remark")
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(package.parent), str(ROOT / "tests")])},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == ["text must be a text, got ''", "4 1", "['red', 'blue']"]
+    assert run(PROGRAM, package) == ["text must be a text, got ''", "4 1", "['red', 'blue']"]

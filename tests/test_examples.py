@@ -15,11 +15,11 @@ def example(name: str) -> dict[str, Any]:
 
 def test_subject_lines() -> None:
     bandit = example("subject_lines")["main"](mails=2_000)
-    assert sum(row["pulls"] for row in bandit.table()) == 2_000
+    assert bandit.summary()["pulls"].sum() == 2_000
 
 
 def test_model_router() -> None:
     """The best model is 0.05 ahead, a quarter of a deviation: after 2,000 questions nobody is in doubt."""
     bandit = example("model_router")["main"]()
-    pulls = {row["arm"]: row["pulls"] for row in bandit.table()}
+    pulls = dict(bandit.summary()["arm", "pulls"].iter_rows())
     assert pulls["medium"] > 1_000

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 import rightarm as ra
-from rightarm.notebook import html_table
+from rightarm.display import html_table
 from rightarm.pictures import Picture
 from rightarm.simulation import progress
 
-RESULT = ra.simulate([ra.UCB(C=0.5), ra.KLUCB()], ra.Bernoulli([0.6, 0.5]), horizon=50, replications=4, seed=1)
+RESULT = ra.simulate([ra.UCB(C=0.5), ra.KLUCB()], ra.problems.Bernoulli([0.6, 0.5]), horizon=50, replications=4, seed=1)
 LOG: dict[str, Any] = {"arm": ["<a>", "b"] * 200, "propensity": [0.5] * 400, "reward": [0.0, 1.0] * 200}
 
 
@@ -46,31 +46,36 @@ def test_a_result_shows_what_it_prints() -> None:
     assert [row[0] for row in rows] == ["UCB(C=0.5)", "KLUCB()"]
     assert all(cell in str(RESULT) for row in rows for cell in row)
     several = ra.simulate(
-        ra.UCB(C=0.5), {"one": ra.Bernoulli([0.5]), "two": ra.Bernoulli([0.5, 0.4])}, horizon=9, seed=1
+        ra.UCB(C=0.5),
+        {"one": ra.problems.Bernoulli([0.5]), "two": ra.problems.Bernoulli([0.5, 0.4])},
+        horizon=9,
+        seed=1,
     )
     assert len(cells(several._repr_html_())) == 4
 
 
 def test_problems_show_their_arms() -> None:
-    assert cells(ra.Gaussian([0.5, 1.0], sigma=2.0)._repr_html_()) == [
+    assert cells(ra.problems.Gaussian([0.5, 1.0], sigma=2.0)._repr_html_()) == [
         ["arm", "sigma", "mean", "gap"],
         ["0", "2", "0.5", "0.5"],
         ["1", "2", "1", "0"],
     ]
-    many = ra.Bernoulli(np.linspace(0, 1, 70)).corrupted(arm=0, rounds=5)._repr_html_()
+    many = ra.problems.Bernoulli(np.linspace(0, 1, 70)).corrupted(arm=0, rounds=5)._repr_html_()
     assert len(cells(many)) == 51
     assert "and 20 more arms" in many
     assert "corrupted(arm=0, rounds=5, reward=0.0)" in many
-    drawn = ra.RandomProblem(ra.Gaussian, mean=ra.Uniform(low=[0.0, 0.5], high=1.0), sigma=0.5)
+    drawn = ra.problems.RandomProblem(
+        ra.problems.Gaussian, mean=ra.problems.Uniform(low=[0.0, 0.5], high=1.0), sigma=0.5
+    )
     assert cells(drawn._repr_html_())[1:] == [["mean", "~ Uniform(low=[0, 0.5], high=1)"], ["sigma", "0.5"]]
 
 
 def test_policies_show_parameters_and_what_they_are() -> None:
     html = ra.KLUCB(c=3.0)._repr_html_()
     assert cells(html) == [["c", "3.0"], ["rewards", "from 0 to 1"]]
-    assert "The largest mean that an arm may have by its rewards" in html
+    assert "the largest mean that it may have" in html
     assert "arg max" in html
-    assert cells(ra.Boltzmann(ra.inverse_log(0.5))._repr_html_()) == [["temperature", "inverse_log(c=0.5)"]]
+    assert cells(ra.Boltzmann(ra.schedules.inverse_log(0.5))._repr_html_()) == [["temperature", "inverse_log(c=0.5)"]]
 
     @ra.policy
     def nameless(mean):  # type: ignore[no-untyped-def]
@@ -79,14 +84,14 @@ def test_policies_show_parameters_and_what_they_are() -> None:
     assert cells(nameless()._repr_html_()) == []
 
 
-@pytest.mark.filterwarnings("ignore:.*rows are worth only")
+@pytest.mark.filterwarnings("ignore:.*effective sample size")
 def test_evaluations_show_what_they_print() -> None:
-    for made in (ra.evaluate(LOG, "uniform"), ra.replay(LOG, ra.UCB(C=0.5)), ra.evaluate(LOG, {"b": 1.0})):
+    for made in (ra.evaluate(LOG, "uniform"), ra.evaluation.replay(LOG, ra.UCB(C=0.5)), ra.evaluate(LOG, {"b": 1.0})):
         pairs = cells(made._repr_html_())
         assert ["rows", "400"] in pairs
         assert all(value in str(made) for _, value in pairs)
     short = {name: column[:20] for name, column in LOG.items()}
-    assert "warning: the 20 rows are worth only" in ra.evaluate(short, "uniform")._repr_html_()
+    assert "warning: the effective sample size is" in ra.evaluate(short, "uniform")._repr_html_()
 
 
 def test_a_plot_without_a_path_is_a_figure_that_shows_itself() -> None:
@@ -112,7 +117,7 @@ def notebook(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 
 
 def test_progress_in_a_notebook_is_one_line_without_widgets(notebook: Callable[[], str], recwarn: Any) -> None:
-    ra.simulate(ra.UCB(C=0.5), ra.Bernoulli([0.6, 0.5]), horizon=2_000, replications=64, seed=1, progress=True)
+    ra.simulate(ra.UCB(C=0.5), ra.problems.Bernoulli([0.6, 0.5]), horizon=2_000, replications=64, seed=1, progress=True)
     text = notebook()
     assert text.startswith("\rsimulating: compiling")
     assert "100%" in text.rpartition("\r")[2]
@@ -132,7 +137,7 @@ def test_a_shorter_text_covers_a_longer_one(notebook: Callable[[], str], monkeyp
 
 
 def test_progress_elsewhere_is_a_line_at_the_end(capsys: pytest.CaptureFixture[str]) -> None:
-    ra.simulate(ra.UCB(C=0.5), ra.Bernoulli([0.6, 0.5]), horizon=2_000, replications=64, seed=1, progress=True)
+    ra.simulate(ra.UCB(C=0.5), ra.problems.Bernoulli([0.6, 0.5]), horizon=2_000, replications=64, seed=1, progress=True)
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("simulating: 100%")
     assert "\r" not in line

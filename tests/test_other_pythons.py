@@ -33,12 +33,12 @@ class Wide(ra.noise.Law):
         return random.standard_normal(size)
 
 @ra.policy(noise=ra.noise.Gumbel(), explore=lambda arms, *, C: 0.1 * C / arms, keep={"root": lambda pulls: pulls**0.5})
-def Own(t, mean, root, z, *, C: ra.Positive = 1.0):
+def Own(t, mean, root, z, *, C: ra.policies.Positive = 1.0):
     """A policy of a user's own."""
     bonus = C / helper(root)  # with a helper
     return mean + bonus * (z + SHIFT)
 
-@ra.problem(mean=lambda mean: mean)
+@ra.problems.problem(mean=lambda mean: mean)
 def Pays(u, v, *, mean: float):
     return mean + u - v if True else {x: [y for y in range(3)] for x in (1, 2)}[1][0]
 '''
@@ -48,7 +48,7 @@ IDENTITIES = """
     import own, rightarm as ra
     from rightarm.formula import Family
     from rightarm.formula.cache import compiled_hash
-    from rightarm.lab.experiment import Cell
+    from rightarm.experiments import Cell
     named = {**vars(ra), **vars(own)}
     print(json.dumps({
         "formulas": {n: f.identity for n, f in sorted(named.items()) if isinstance(f, Family)},

@@ -13,7 +13,8 @@ import naive
 import rightarm as ra
 from compiled import U32
 from naive import F64
-from rightarm.noise import Gaussian, compiled_law
+from rightarm.noise import Gaussian
+from rightarm.noise.law import compiled_law
 from rightarm.simulation.engine import Run, Start
 from rightarm.streams import ROLES, Streams, draw_words, fill_luck, initial_state, initial_stream, initial_streams
 
@@ -149,10 +150,10 @@ def test_uniform_numbers() -> None:
 
 def test_certain_rewards_are_certain() -> None:
     """u is strictly between 0 and 1, so a mean of 0 never pays and a mean of 1 always does."""
-    problem = ra.Bernoulli([0.0, 1.0])
+    problem = ra.problems.Bernoulli([0.0, 1.0])
     run = Run(ra.Boltzmann(1e9), problem, Start((0, 0), (0.0, 0.0)), 6, 0, 64, np.array([10_000]))
     run.advance(10_000)
     assert 0 < naive.uniform_of(0, 0) < naive.uniform_of(2**32 - 1, 2**32 - 1) < 1
-    assert (run.known.total[0] == 0).all()
-    assert (run.known.total[1] == run.known.pulls[1]).all()
-    assert run.known.pulls.min() > 4_000
+    assert (run.statistics.total[0] == 0).all()
+    assert (run.statistics.total[1] == run.statistics.pulls[1]).all()
+    assert run.statistics.pulls.min() > 4_000

@@ -14,39 +14,43 @@ from typing import assert_type
 import pytest
 
 import rightarm as ra
-from rightarm.stubs import PACKAGES, path_of, stub
+from rightarm.stubs import MODULES, path_of, stub
 
 USED = """
 import numpy as np
 import rightarm as ra
 
-policy: ra.Policy = ra.BoltzmannGumbel(C=0.5, estimator=ra.Catoni(C=2.0))
+policy: ra.Policy = ra.BoltzmannGumbel(C=0.5, estimator=ra.estimators.Catoni(C=2.0))
 policies: list[ra.Policy] = [policy, ra.UCB(0.5), ra.Boltzmann(0.25), ra.Boltzmann(lambda t: 1 / np.sqrt(t))]
-problem: ra.Problem = ra.Gaussian([0.5, 0.25], sigma=0.5)
-others = [ra.Uniform(low=0.0, high=np.array([0.5, 1.0])), ra.Bernoulli((1, 0))]
+problem: ra.problems.Problem = ra.problems.Gaussian([0.5, 0.25], sigma=0.5)
+others = [ra.problems.Uniform(low=0.0, high=np.array([0.5, 1.0])), ra.problems.Bernoulli((1, 0))]
 result = ra.simulate(policies, problem, horizon=100)
 ra.BoltzmannGumbel(c=0.5)
 ra.UCB(C="much")
 ra.MOSS()
-ra.Bernoulli(means=[0.5])
-ra.EXP3(gamma=0.1, estimator=ra.Mean())
-ra.Gaussian("0.5")
+ra.problems.Bernoulli(means=[0.5])
+ra.EXP3(gamma=0.1, estimators=ra.estimators.Mean())
+ra.problems.Gaussian("0.5")
 policy.probabilites(1, [1], [0.5])
+ra.Bandit({"red": (0.1, 20), "green": None}, learn="at_close")
+ra.Bandit.open("home", ["red"], flor=0.1)
+ra.Bandit(["red"]).change(holdout="much")
 """
 KINDS = ["call-arg", "arg-type", "call-arg", "call-arg", "call-arg", "arg-type", "attr-defined"]
+KINDS += ["arg-type", "call-overload", "arg-type"]
 FOUND = dict(enumerate(KINDS, start=9))  # the lines from BoltzmannGumbel(c=0.5) on
 
 
-@pytest.mark.parametrize("package", PACKAGES)
-def test_stubs_are_up_to_date(package: str) -> None:
-    assert path_of(package).read_text() == stub(package), "run `python -m rightarm.stubs`"
+@pytest.mark.parametrize("module", MODULES)
+def test_stubs_are_up_to_date(module: str) -> None:
+    assert path_of(module).read_text() == stub(module), "run `python -m rightarm.stubs`"
 
 
 def test_types_are_known() -> None:
     assert_type(ra.UCB(C=0.5), ra.Policy)
-    assert_type(ra.ScaledGumbel(estimator=ra.Mean(window=50)), ra.Policy)
-    assert_type(ra.inverse_log(0.5), ra.Schedule)
-    assert_type(ra.Bernoulli([0.5, 0.25]), ra.Problem)
+    assert_type(ra.ScaledGumbel(estimator=ra.estimators.Mean(window=50)), ra.Policy)
+    assert_type(ra.schedules.inverse_log(0.5), ra.schedules.Schedule)
+    assert_type(ra.problems.Bernoulli([0.5, 0.25]), ra.problems.Problem)
     assert ra.UCB.name == "UCB"
 
 
@@ -56,7 +60,7 @@ def test_wrong_parameters_are_errors_also_when_it_runs() -> None:
     with pytest.raises(TypeError, match="C must be a number, got 'much'"):
         ra.UCB(C="much")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="Bernoulli has no parameter 'means'"):
-        ra.Bernoulli(means=[0.5])  # type: ignore[call-arg]
+        ra.problems.Bernoulli(means=[0.5])  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="MOSS"):
         ra.MOSS()  # type: ignore[call-arg]
 
@@ -71,3 +75,26 @@ def test_a_user_s_file_is_checked(tmp_path: Path) -> None:
     errors = [line for line in told.splitlines() if ": error: " in line]
     found = {int(line.split(":")[1]): line.rpartition("[")[2].rstrip("]") for line in errors}
     assert found == FOUND, told
+
+
+WRONG = {'learn="at_close"': 'learn="at close"', "flor=0.02": "floor=0.02", "flor=0.05": "floor=0.05"}
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("checker", ["mypy", "basedpyright"])
+def test_the_typed_example_passes_and_its_mistakes_are_found(checker: str, tmp_path: Path) -> None:
+    """The example covers the public names; with a wrong choice or a misspelt keyword it does not pass."""
+    root = Path(__file__).parents[1]
+    right = (root / "examples" / "typed.py").read_text(encoding="utf-8")
+    sources = {"right": right} | {f"wrong_{i}": right.replace(*pair[::-1]) for i, pair in enumerate(WRONG.items())}
+    for name, source in sources.items():
+        assert name == "right" or source != right
+        (tmp_path / f"{name}.py").write_text(source, encoding="utf-8")
+        if checker == "mypy":
+            options = ["--strict", "--cache-dir", str(root / ".mypy_cache")]
+        else:
+            options = ["--level", "error", "--pythonpath", sys.executable]
+        (tmp_path / "pyrightconfig.json").write_text('{"typeCheckingMode": "basic"}', encoding="utf-8")
+        command = [sys.executable, "-m", checker, *options, str(tmp_path / f"{name}.py")]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+        assert (done.returncode == 0) == (name == "right"), done.stdout

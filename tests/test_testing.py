@@ -43,7 +43,7 @@ def test_the_module_is_found_without_an_import_of_its_own() -> None:
     code = "import sys, rightarm as ra; assert 'rightarm.testing' not in sys.modules; ra.testing.check_problem"
     subprocess.run([sys.executable, "-c", code], check=True)
     with pytest.raises(AttributeError, match="module 'rightarm' has no attribute 'nothing'"):
-        _ = ra.nothing
+        _ = ra.nothing  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("name", ["bernoulli", "gaussian", "deterministic", "uniform", "corrupted by pulls"])
@@ -131,7 +131,7 @@ def test_an_arm_that_is_never_pulled() -> None:
 
 
 def test_a_mean_that_is_not_the_rewards() -> None:
-    @ra.problem(mean=lambda p: p + 0.01)
+    @ra.problems.problem(mean=lambda p: p + 0.01)
     def boastful(u, *, p: float):  # type: ignore[no-untyped-def]
         return 1.0 * (u < p)
 
@@ -140,7 +140,7 @@ def test_a_mean_that_is_not_the_rewards() -> None:
 
 
 def test_a_second_moment_that_is_not_the_rewards() -> None:
-    @ra.problem(mean=lambda s: 0.0 * s, second_moment=lambda s: 1.01 * s**2)
+    @ra.problems.problem(mean=lambda s: 0.0 * s, second_moment=lambda s: 1.01 * s**2)
     def boastful(w, *, s: float):  # type: ignore[no-untyped-def]
         return s * w
 
@@ -149,7 +149,7 @@ def test_a_second_moment_that_is_not_the_rewards() -> None:
 
 
 def test_a_second_moment_below_the_squared_mean() -> None:
-    @ra.problem(mean=lambda m: m, second_moment=lambda m: m)
+    @ra.problems.problem(mean=lambda m: m, second_moment=lambda m: m)
     def impossible(w, *, m: float):  # type: ignore[no-untyped-def]
         return m + w
 
@@ -158,7 +158,7 @@ def test_a_second_moment_below_the_squared_mean() -> None:
 
 
 def test_rewards_that_are_not_finite_though_no_sample_tells_the_mean() -> None:
-    @ra.problem(mean=lambda m: m, second_moment=lambda m: np.inf)
+    @ra.problems.problem(mean=lambda m: m, second_moment=lambda m: np.inf)
     def endless(u, *, m: float):  # type: ignore[no-untyped-def]
         return np.where(u < 0.001, np.inf, m)
 
@@ -167,7 +167,7 @@ def test_rewards_that_are_not_finite_though_no_sample_tells_the_mean() -> None:
 
 
 def test_contexts_are_not_checked_here() -> None:
-    linear = ra.Linear(2)
+    linear = ra.estimators.Linear(2)
     with pytest.raises(TypeError, match="policy must not ask for contexts"):
         ra.testing.check_policy(ra.UCB(C=0.5, estimator=linear))
     with pytest.raises(TypeError, match="estimator must not ask for contexts"):
@@ -183,12 +183,14 @@ def interest(x, *, level):  # type: ignore[no-untyped-def]
 
 
 def test_problems_with_contexts_pay_what_they_say() -> None:
-    check_problem(ra.LinearProblem([[1.0, -1.0], [0.5, 0.0]], noise=0.5, offset=[0.0, 1.0]))
-    check_problem(ra.Classification([[0.0], [1.0], [2.0]], [0, 1, 1]))
-    check_problem(ra.ContextProblem(visits, interest, level=[0.2, 0.4], reward=lambda mean, u: 1.0 * (u < mean)))
+    check_problem(ra.problems.LinearProblem([[1.0, -1.0], [0.5, 0.0]], noise=0.5, offset=[0.0, 1.0]))
+    check_problem(ra.problems.Classification([[0.0], [1.0], [2.0]], [0, 1, 1]))
+    check_problem(
+        ra.problems.ContextProblem(visits, interest, level=[0.2, 0.4], reward=lambda mean, u: 1.0 * (u < mean))
+    )
 
 
 def test_a_reward_of_another_mean_is_found() -> None:
-    problem = ra.ContextProblem(visits, interest, level=[0.2, 0.4], reward=lambda mean, u: 1.1 * (u < mean))
+    problem = ra.problems.ContextProblem(visits, interest, level=[0.2, 0.4], reward=lambda mean, u: 1.1 * (u < mean))
     with pytest.raises(AssertionError, match="its mean is said to be"):
         check_problem(problem)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightarm.text import number, percent, short, signed, table, terminal_width
+from rightarm.display import number, percent, short, signed, table, terminal_width
 
 WORDS = st.text("abc (,=", max_size=40)
 

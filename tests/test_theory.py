@@ -48,9 +48,9 @@ def test_proposition1_is_the_sum() -> None:
 def test_proposition1_is_what_the_simulator_plays() -> None:
     """Deterministic rewards are known from the first pull on: rounds 3 to T are the proposition's."""
     gap, horizon = 0.2, 2_000
-    schedule = ra.inverse_log(0.15)
+    schedule = ra.schedules.inverse_log(0.15)
     result = ra.simulate(
-        ra.Boltzmann(schedule), ra.Deterministic([gap, 0.0]), horizon=horizon, replications=256, seed=4
+        ra.Boltzmann(schedule), ra.problems.Deterministic([gap, 0.0]), horizon=horizon, replications=256, seed=4
     )
     played = result.regret[0, :, -1] - gap  # the first pull of the worse arm
 
@@ -71,7 +71,7 @@ def test_theorem2_starts_where_its_proof_needs_it(c: float) -> None:
     assert theory.theorem2(0.2, 10_000, c) == pytest.approx(expected, rel=1e-12)
 
 
-@ra.problem(mean=lambda mean, certain: mean)
+@ra.problems.problem(mean=lambda mean, certain: mean)
 def half_certain(u, *, mean: float, certain: float):  # type: ignore[no-untyped-def]
     return np.where(certain > 0, mean, 1.0 * (u < mean))
 
@@ -80,7 +80,12 @@ def test_theorem2_holds() -> None:
     problem = half_certain(mean=[0.75, 0.5], certain=[0, 1])
     horizons = [100, 1_000, 10_000]
     result = ra.simulate(
-        ra.Boltzmann(ra.inverse_log(1 / 4)), problem, horizon=10_000, replications=512, seed=3, checkpoints=horizons
+        ra.Boltzmann(ra.schedules.inverse_log(1 / 4)),
+        problem,
+        horizon=10_000,
+        replications=512,
+        seed=3,
+        checkpoints=horizons,
     )
     mean = result.regret[0].mean(axis=0)
     error = result.regret[0].std(axis=0, ddof=1) / math.sqrt(512)
@@ -139,7 +144,7 @@ def test_corollary1_follows_from_theorem4() -> None:
 
 def test_corollary1_as_printed_is_false() -> None:
     """Means 10⁴ and 0: one pull of the worse arm is more than the printed bound, and Σ Δ_i mends it."""
-    result = ra.simulate(ra.BoltzmannGumbel(C=1.0), ra.Gaussian([1e4, 0.0], sigma=1.0), horizon=100, seed=1)
+    result = ra.simulate(ra.BoltzmannGumbel(C=1.0), ra.problems.Gaussian([1e4, 0.0], sigma=1.0), horizon=100, seed=1)
     regret = result.regret[0, :, -1]
     assert (regret >= 1e4).all()
     assert theory.corollary1(2, 100, 1.0) == pytest.approx(1_960.5, abs=0.1)
@@ -315,7 +320,7 @@ def test_glie_exponent_is_the_chance_of_not_climbing() -> None:
 
 
 def test_theorem4_holds_for_the_simulator() -> None:
-    problem = ra.Bernoulli([0.6, 0.5, 0.3])
+    problem = ra.problems.Bernoulli([0.6, 0.5, 0.3])
     for C in (0.125, 0.5):
         result = ra.simulate(ra.BoltzmannGumbel(C=C), problem, horizon=10_000, replications=64, seed=2)
         assert (result.regret[0].mean(axis=0) < theory.theorem4(problem.gaps, result.rounds, C, sigma=0.5)).all()
@@ -385,3 +390,22 @@ def test_exploration_solves_its_equation(gap: float, horizon: int, sigma: float)
     delta = gap / sigma
     w = float(lambertw(horizon**2 * delta**4 / (32 * math.pi)).real)
     assert ra.theory.exploration(gap, horizon, sigma) == math.ceil(2 * w / delta**2)
+
+
+def test_lower_bounds() -> None:
+    rounds = np.array([10, 1_000])
+    bernoulli, gaussian = (
+        theory.lower_bound(ra.problems.Bernoulli([0.75, 0.5])),
+        theory.lower_bound(ra.problems.Gaussian([0.0, 0.5], sigma=2.0)),
+    )
+    assert bernoulli is not None
+    assert gaussian is not None
+    divergence = 0.5 * math.log(0.5 / 0.75) + 0.5 * math.log(0.5 / 0.25)
+    np.testing.assert_allclose(bernoulli(rounds), 0.25 / divergence * np.log(rounds))
+    np.testing.assert_allclose(gaussian(rounds), 2 * 4 / 0.5 * np.log(rounds))
+    for without in (
+        ra.problems.Bernoulli([0.5, 0.5]),
+        ra.problems.Bernoulli([1.0, 0.5]),
+        ra.problems.Pareto([2.0, 3.0]),
+    ):
+        assert theory.lower_bound(without) is None

@@ -1,13 +1,15 @@
-"""Errors that say which field of a request is wrong, so that nobody has to find it in their text.
-
-Both are what Python would raise: a `ValueError` or a `TypeError`. The field comes first in the text, and stands by
-itself in ``field``; ``code`` is a short name of what is wrong, for programs. Made of a whole text alone they have no
-field: so they are pickled, and put behind other words (`placed`).
-"""
+"""Errors that name the parameter and what it got, and the one for an extra that is not installed."""
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+from types import ModuleType
 from typing import TypeVar
+
+# Both are what Python would raise: a `ValueError` or a `TypeError`. The field comes first in the text, and stands by
+# itself in ``field``; ``code`` is a short name of what is wrong, for programs. Made of a whole text alone they have no
+# field: so they are pickled, and put behind other words (`placed`).
 
 E = TypeVar("E", bound=Exception)
 
@@ -51,3 +53,29 @@ def placed(error: E, place: str) -> E:
     made = type(error)(f"{place}: {error}")
     made.__dict__.update(error.__dict__)
     return made
+
+
+@contextlib.contextmanager
+def needed_for(what: str, extra: str | None = "lab") -> Iterator[None]:
+    """Say of imports within, where a package is missing, what needs it and how to get it.
+
+    ``extra`` is the extra of rightarm that has the package; without one it is installed by itself.
+
+    >>> with needed_for("plot()"):
+    ...     import no_such_package
+    Traceback (most recent call last):
+        ...
+    ImportError: plot() needs no_such_package: install rightarm with its extra [lab]
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        remedy = f"pip install {error.name}" if extra is None else f"install rightarm with its extra [{extra}]"
+        raise ImportError(f"{what} needs {error.name}: {remedy}") from error
+
+
+def polars_for(what: str) -> ModuleType:
+    """Return Polars, or raise an error that says what needs it and how to get it."""
+    with needed_for(what):
+        import polars
+    return polars

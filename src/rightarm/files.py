@@ -100,7 +100,7 @@ class Held:
 
 
 def _is_at(file: int, path: Path) -> bool:
-    """Whether an open file is the one of that path."""
+    """Return whether an open file is the one of that path."""
     try:
         return os.path.samestat(os.fstat(file), path.stat())
     except FileNotFoundError:

@@ -6,14 +6,16 @@ import dataclasses
 import functools
 import typing
 from collections.abc import Hashable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"  # of a bandit
+T = TypeVar("T")
 LARGEST_ID = 2**53 - 1  # which JSON keeps exactly everywhere
-MOST_ARMS, MOST_AT_ONCE = 10_000, 1_000
+MOST_ARMS = 10_000
+MOST_AT_ONCE = 1_000
 
 Arm = Annotated[str, Meta(min_length=1, max_length=200)] | Annotated[int, Meta(ge=-LARGEST_ID, le=LARGEST_ID)]
 Arms = Annotated[list[Arm], Meta(min_length=1, max_length=MOST_ARMS)]
@@ -21,15 +23,15 @@ Id = Annotated[int, Meta(ge=0, le=LARGEST_ID, description="The id of a decision.
 Key = Annotated[str, Meta(min_length=1, max_length=200, description="The same key always gets the same answer.")]
 Unit = Annotated[str, Meta(min_length=1, max_length=200)] | Annotated[int, Meta(ge=0, le=LARGEST_ID)]
 Text = Annotated[str, Meta(min_length=1, max_length=10_000)]
-Context = dict[str, Any] | list[float]
-Status = Literal["running", "paused", "archived"]
+ContextValues = dict[str, Any] | list[float]
+BanditStatus = Literal["running", "paused", "archived"]
 
 
 class Message(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """The base of all that is sent to a service: a field that is not known is an error."""
 
 
-class Answer(msgspec.Struct, kw_only=True):
+class AnswerMessage(msgspec.Struct, kw_only=True):
     """The base of all that comes back: later versions may add fields."""
 
 
@@ -43,13 +45,11 @@ class Definition(Message):
     """Such as ``Linear(["hour", "device"])``: the policy's estimator, if its text has none."""
     reward_range: tuple[float, float] | None = None
     floor: float = 0.0
-    discount: float | None = None
-    window: int | None = None
-    window_of_reward: float | None = None
+    reward_window: float | None = None
     """How many seconds rewards of a decision are awaited."""
-    default: float | None = None
+    default_reward: float | None = None
     learn: Literal["at once", "at close"] = "at once"
-    several: Literal["last", "sum"] = "last"
+    repeated: Literal["last", "sum"] = "last"
     late: Literal["correct", "keep"] = "correct"
     """What becomes of a reward after the window: it corrects what was learned, or is kept without being learned."""
     control: Arm | None = None
@@ -70,25 +70,25 @@ class Change(Message):
     prior: dict[str, list[float]] | None = None
     policy: Text | None = None
     estimator: Text | None = None
-    status: Status | None = None
+    status: BanditStatus | None = None
     """A bandit that is paused learns, but decides nothing; one that is archived does neither."""
     reward_range: tuple[float, float] | UnsetType | None = UNSET
     floor: float | UnsetType = UNSET
-    window_of_reward: float | UnsetType | None = UNSET
-    default: float | UnsetType | None = UNSET
+    reward_window: float | UnsetType | None = UNSET
+    default_reward: float | UnsetType | None = UNSET
     learn: Literal["at once", "at close"] | UnsetType = UNSET
-    several: Literal["last", "sum"] | UnsetType = UNSET
+    repeated: Literal["last", "sum"] | UnsetType = UNSET
     late: Literal["correct", "keep"] | UnsetType = UNSET
     control: Arm | UnsetType | None = UNSET
     holdout: float | UnsetType = UNSET
     guardrail: float | UnsetType | None = UNSET
 
 
-class Bandit(Answer):
+class BanditAnswer(AnswerMessage):
     """A bandit as it is now."""
 
     name: str
-    status: Status
+    status: BanditStatus
     arms: list[Arm]
     retired: list[Arm]
     policy: str
@@ -104,16 +104,16 @@ class Ask(Message):
     """A decision, or ``size`` of them, or one for each of several ``contexts``."""
 
     unit: Unit | None = None
-    context: Context | None = None
-    contexts: Annotated[list[Context], Meta(min_length=1, max_length=MOST_AT_ONCE)] | None = None
-    arm_features: dict[str, Context] | None = None
-    among: Arms | None = None
+    context: ContextValues | None = None
+    contexts: Annotated[list[ContextValues], Meta(min_length=1, max_length=MOST_AT_ONCE)] | None = None
+    arm_features: dict[str, ContextValues] | None = None
+    allowed: Arms | None = None
     size: Annotated[int, Meta(ge=1, le=MOST_AT_ONCE)] | None = None
     key: Key | None = None
     meta: dict[str, Any] | None = None
 
 
-class Choice(Answer):
+class DecisionAnswer(AnswerMessage):
     """A decision."""
 
     decision: int
@@ -131,10 +131,10 @@ class Choice(Answer):
     """"holdout" if the decision belongs to it."""
 
 
-class Choices(Answer):
+class DecisionAnswers(AnswerMessage):
     """Several decisions."""
 
-    decisions: list[Choice]
+    decisions: list[DecisionAnswer]
 
 
 class Tell(Message):
@@ -147,14 +147,14 @@ class Tell(Message):
     key: Key | None = None
     """Where several rewards of a decision add up, the key makes one that is sent twice count once."""
     arm: Arm | None = None
-    context: Context | None = None
-    arm_features: dict[str, Context] | None = None
+    context: ContextValues | None = None
+    arm_features: dict[str, ContextValues] | None = None
 
 
 Outcome = Literal["learned", "noted", "duplicate", "corrected", "late"]
 
 
-class Told(Answer):
+class RewardAnswer(AnswerMessage):
     """The outcome of a reward."""
 
     outcome: Outcome
@@ -168,10 +168,10 @@ class Tells(Message):
     rewards: Annotated[list[Tell], Meta(min_length=1, max_length=MOST_AT_ONCE)]
 
 
-class ToldAll(Answer):
+class RewardAnswers(AnswerMessage):
     """The outcomes of several rewards, in their order."""
 
-    rewards: list[Told]
+    rewards: list[RewardAnswer]
 
 
 class Cancel(Message):
@@ -180,13 +180,13 @@ class Cancel(Message):
     decision: Id
 
 
-class Cancelled(Answer):
+class Cancelled(AnswerMessage):
     """The end of a decision: ``cancelled`` is false if it did not wait for a reward any more."""
 
     cancelled: bool
 
 
-class Problem(Answer):
+class ProblemDetails(AnswerMessage):
     """A description of what went wrong (RFC 9457)."""
 
     type: str
@@ -209,32 +209,32 @@ class Ratio(Message):
 class Question(Message):
     """The context, and the arms, for which probabilities are wanted."""
 
-    context: Context | None = None
-    arm_features: dict[str, Context] | None = None
-    among: Arms | None = None
+    context: ContextValues | None = None
+    arm_features: dict[str, ContextValues] | None = None
+    allowed: Arms | None = None
 
 
-class Chance(Answer):
+class Chance(AnswerMessage):
     """The probability of an arm in the next decision."""
 
     arm: Arm
     probability: float
 
 
-class Probabilities(Answer):
+class Probabilities(AnswerMessage):
     """The probability of every arm in the next decision."""
 
     probabilities: list[Chance]
     version: int
 
 
-class Names(Answer):
+class Names(AnswerMessage):
     """The bandits that there are."""
 
     bandits: list[str]
 
 
-class ArmSummary(Answer):
+class ArmSummary(AnswerMessage):
     """A summary of an arm; `rightarm.Bandit.table` says what each number is."""
 
     arm: Arm
@@ -252,7 +252,7 @@ class ArmSummary(Answer):
     """Why there is no interval; None if there is one."""
 
 
-class Summary(Answer):
+class Summary(AnswerMessage):
     """A summary of all arms, with intervals that hold at any time."""
 
     policy: str
@@ -285,7 +285,7 @@ class Hours(Message):
     hours: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
 
 
-class Hour(Answer):
+class Hour(AnswerMessage):
     """The decisions and rewards of an arm in an hour."""
 
     hour: float
@@ -297,7 +297,7 @@ class Hour(Answer):
     """The sum of the rewards."""
 
 
-class History(Answer):
+class History(AnswerMessage):
     """The decisions and rewards of arms, hour by hour."""
 
     hours: list[Hour]
@@ -310,7 +310,7 @@ class After(Message):
     limit: Annotated[int, Meta(ge=1, le=LARGEST_ID)] | None = None
 
 
-class Health(Answer):
+class Health(AnswerMessage):
     """The state of the server."""
 
     status: str
@@ -323,12 +323,12 @@ class Health(Answer):
 class Format(Message):
     """The format in which all events are wanted."""
 
-    format: Literal["jsonl", "parquet", "obp", "vw"] = "jsonl"
+    format: Literal["jsonl", "parquet", "obp", "vw", "vw-text"] = "jsonl"
 
 
 # Results of the library, such as a `rightarm.inference.Difference`, are answers as they are.
 
-SENT: dict[Any, Any] = {
+SENT: dict[object, object] = {
     float: float | None,
     Hashable: Arm,
     Hashable | None: Arm | None,
@@ -336,11 +336,11 @@ SENT: dict[Any, Any] = {
     tuple[Any, ...]: list[Arm],
     tuple[str, ...]: list[str],
 }
-"""What a field of a result becomes in JSON, which has no NaN and no infinities: they are null."""
+"""The type of a result's field in JSON, which has no NaN and no infinities: they are null."""
 
 
 @functools.cache
-def sent_as(kind: Any) -> type[msgspec.Struct]:
+def sent_as(kind: type) -> type[msgspec.Struct]:
     """Return the message that a result of this type is sent as: its fields, its properties, and its text."""
     hints = {field.name: typing.get_type_hints(kind)[field.name] for field in dataclasses.fields(kind)}
     for name, value in vars(kind).items():
@@ -348,25 +348,25 @@ def sent_as(kind: Any) -> type[msgspec.Struct]:
             hints[name] = typing.get_type_hints(value.fget)["return"]
     fields = [(name, SENT.get(hint, hint)) for name, hint in (hints | {"text": str}).items()]
     words = {"__doc__": kind.__doc__, "__module__": __name__}
-    return msgspec.defstruct(kind.__name__, fields, bases=(Answer,), namespace=words, kw_only=True)
+    return msgspec.defstruct(kind.__name__, fields, bases=(AnswerMessage,), namespace=words, kw_only=True)
 
 
-def sendable(answer: Any) -> Any:
+def sendable(answer: object) -> object:
     """Return an answer as the message that it is sent as."""
     if not dataclasses.is_dataclass(answer):
         return answer
-    own: Any = type(answer)
-    kind = sent_as(own)
+    result_type: type = type(answer)
+    kind = sent_as(result_type)
     values = {name: getattr(answer, name) for name in kind.__struct_fields__ if name != "text"}
     return kind(**values, text=str(answer))
 
 
-def result(content: bytes, kind: Any) -> Any:
+def result(content: bytes, kind: type[T]) -> T:
     """Return the result of the library that was sent; null is what a field is unless given."""
-    plain = msgspec.json.decode(content, type=dict[str, Any])
+    found = msgspec.json.decode(content, type=dict[str, Any])
     values = {}
-    for field in dataclasses.fields(kind):
-        value = plain.get(field.name)
+    for field in dataclasses.fields(kind):  # type: ignore[arg-type]
+        value = found.get(field.name)
         if value is not None or field.default is dataclasses.MISSING:
             values[field.name] = value
     return msgspec.convert(values, kind, dec_hook=lambda kind, value: value)

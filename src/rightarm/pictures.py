@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 
-from rightarm.extras import needed_for
+from rightarm.errors import needed_for
 
 with needed_for("plot()"):
     from matplotlib.figure import Figure
@@ -17,7 +17,7 @@ class Picture(Figure):
     """
 
     def _repr_png_(self) -> bytes:
-        """The picture, for Jupyter."""
+        """Return the picture, for Jupyter."""
         buffer = io.BytesIO()
         self.savefig(buffer, format="png")
         return buffer.getvalue()

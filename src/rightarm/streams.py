@@ -1,28 +1,37 @@
-"""Random numbers: every replication has streams of its own, whichever lane, thread or machine plays it.
+"""Random numbers: every replication has its streams, whichever lane, thread or machine plays it.
 
 A seed becomes the states of the streams, and the streams become 32-bit words and uniform numbers.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
 from rightarm.formula.compile import jit
 from rightarm.types import F32, F64, U32
 
-u32, f64 = np.uint32, np.float64
+u32 = np.uint32
+f64 = np.float64
 
-HIGH, LOW, HALF = 2.0**-32, 2.0**-64, 2.0**-53
-KEPT = u32(0xFFFFF000)  # the bits used of a second word: 52 with the first; HALF keeps numbers between 0 and 1
+HIGH = 2.0**-32
+LOW = 2.0**-64
+HALF = 2.0**-53  # without it a number could be 0
+KEPT = u32(0xFFFFF000)  # the bits of a second word: 52 with the first
 
 # The constants of NumPy's SeedSequence.
 POOL = 4
-INIT_A, MULT_A, INIT_B, MULT_B = 0x43B0D7E5, 0x931E8875, 0x8B51F9DD, 0x58F38DED
-MIX_LEFT, MIX_RIGHT = 0xCA01F9DD, 0x4973F715
+INIT_A = 0x43B0D7E5
+MULT_A = 0x931E8875
+INIT_B = 0x8B51F9DD
+MULT_B = 0x58F38DED
+MIX_LEFT = 0xCA01F9DD
+MIX_RIGHT = 0x4973F715
 
-ROLES = ("policy", "problem", "ties", "parameters")
+Role = Literal["policy", "problem", "ties", "parameters"]
+ROLES: tuple[Role, ...] = get_args(Role)
 
 
 class Streams(NamedTuple):
@@ -33,8 +42,8 @@ class Streams(NamedTuple):
     ties: U32
 
 
-def initial_state(seed: int, replication: int, role: str) -> U32:
-    """The four words from which one stream of one replication starts; no two replications and roles share theirs.
+def initial_state(seed: int, replication: int, role: Role) -> U32:
+    """Return the four words from which one stream of one replication starts; no two streams share theirs.
 
     >>> initial_state(2017, 0, "policy").shape
     (4,)
@@ -43,8 +52,8 @@ def initial_state(seed: int, replication: int, role: str) -> U32:
     return node.generate_state(4).astype(np.uint32, copy=False)
 
 
-def initial_stream(seed: int, role: str, first: int, lanes: int) -> U32:
-    """The streams of one role of replications ``first`` to ``first + lanes − 1``, a column for each.
+def initial_stream(seed: int, role: Role, first: int, lanes: int) -> U32:
+    """Return the streams of one role of replications ``first`` to ``first + lanes − 1``, a column for each.
 
     >>> initial_stream(2017, "policy", 5, 3)[:, 2].tolist() == initial_state(2017, 7, "policy").tolist()
     True
@@ -52,11 +61,11 @@ def initial_stream(seed: int, role: str, first: int, lanes: int) -> U32:
     if first + lanes > 2**32:  # replications of more than one word
         states = [initial_state(seed, replication, role) for replication in range(first, first + lanes)]
         return np.ascontiguousarray(np.stack(states, axis=1))
-    return _spawned(seed, np.arange(first, first + lanes, dtype=np.uint32), ROLES.index(role))
+    return _spawn(seed, np.arange(first, first + lanes, dtype=np.uint32), ROLES.index(role))
 
 
-def _spawned(seed: int, replications: U32, role: int) -> U32:
-    """The states that `initial_state` gives, of all replications at once, hundreds of times as fast.
+def _spawn(seed: int, replications: U32, role: int) -> U32:
+    """Return the states that `initial_state` gives, of all replications at once, hundreds of times as fast.
 
     This is NumPy's SeedSequence (the algorithm is O'Neill's `seed_seq_fe`), which NumPy promises not to change. The
     pool of words that the seed alone makes is NumPy's own; replication and role are mixed into it, word by word.
@@ -83,42 +92,60 @@ def _folded(words: U32) -> U32:
 
 
 def initial_streams(seed: int, first: int, lanes: int) -> Streams:
-    """The streams with which these replications are played."""
-    return Streams(*(initial_stream(seed, role, first, lanes) for role in Streams._fields))
+    """Return the streams with which these replications are played."""
+    return Streams(
+        policy=initial_stream(seed, "policy", first, lanes),
+        problem=initial_stream(seed, "problem", first, lanes),
+        ties=initial_stream(seed, "ties", first, lanes),
+    )
 
 
 @jit
 def draw_words(state: U32, out: U32) -> None:
-    """The next words of every lane: xoshiro128++ (Blackman and Vigna 2021), a lane's state being a column."""
+    """Draw the next words of every lane: xoshiro128++ (Blackman and Vigna 2021), a lane's state being a column."""
     for i in range(out.shape[0]):
         for lane in range(out.shape[1]):
-            a, b, c, d = state[0, lane], state[1, lane], state[2, lane], state[3, lane]
+            a = state[0, lane]
+            b = state[1, lane]
+            c = state[2, lane]
+            d = state[3, lane]
             word = u32(a + d)
             out[i, lane] = u32(u32((word << u32(7)) | (word >> u32(25))) + a)
             shifted = u32(b << u32(9))
-            c, d = u32(c ^ a), u32(d ^ b)
-            state[1, lane], state[0, lane] = u32(b ^ c), u32(a ^ d)
+            c = u32(c ^ a)
+            d = u32(d ^ b)
+            state[1, lane] = u32(b ^ c)
+            state[0, lane] = u32(a ^ d)
             state[2, lane] = u32(c ^ shifted)
             state[3, lane] = u32((d << u32(11)) | (d >> u32(21)))
 
 
 @jit
 def draw_row(state: U32, out: U32) -> None:
-    """The next words of a single lane, as `draw_words` gives them, with the state in registers meanwhile."""
-    a, b, c, d = state[0, 0], state[1, 0], state[2, 0], state[3, 0]
+    """Draw the next words of a single lane, as `draw_words` gives them, with the state in registers meanwhile."""
+    a = state[0, 0]
+    b = state[1, 0]
+    c = state[2, 0]
+    d = state[3, 0]
     for i in range(out.size):
         word = u32(a + d)
         out[i] = u32(u32((word << u32(7)) | (word >> u32(25))) + a)
         shifted = u32(b << u32(9))
-        c, d = u32(c ^ a), u32(d ^ b)
-        b, a = u32(b ^ c), u32(a ^ d)
-        c, d = u32(c ^ shifted), u32((d << u32(11)) | (d >> u32(21)))
-    state[0, 0], state[1, 0], state[2, 0], state[3, 0] = a, b, c, d
+        c = u32(c ^ a)
+        d = u32(d ^ b)
+        b = u32(b ^ c)
+        a = u32(a ^ d)
+        c = u32(c ^ shifted)
+        d = u32((d << u32(11)) | (d >> u32(21)))
+    state[0, 0] = a
+    state[1, 0] = b
+    state[2, 0] = c
+    state[3, 0] = d
 
 
 @jit
 def uniform_numbers(high: U32, low: U32, out: F64) -> None:
-    """Numbers strictly between 0 and 1, each of two words."""
+    """Make numbers strictly between 0 and 1, each of two words."""
     for lane in range(out.size):
         out[lane] = f64(high[lane]) * HIGH + (f64(u32(low[lane] & KEPT)) * LOW + HALF)
 
@@ -127,7 +154,7 @@ def uniform_numbers(high: U32, low: U32, out: F64) -> None:
 def fill_luck(
     rounds: int,
     state: U32,
-    gaussian: Any,
+    gaussian: Callable[[U32, F32], None],
     uses_u: bool,
     uses_v: bool,
     uses_w: bool,
@@ -135,8 +162,9 @@ def fill_luck(
     uniform: F64,
     w: F32,
 ) -> None:
-    """The problem's noise for a block of rounds: u and v of two words, w of one; in this order, round by round."""
-    per_round, lanes = words.shape[1], words.shape[2]
+    """Fill the problem's noise for a block of rounds: u and v of two words, w of one; in this order, round by round."""
+    per_round = words.shape[1]
+    lanes = words.shape[2]
     draw_words(state, words[:rounds].reshape(rounds * per_round, lanes))
     for r in range(rounds):
         if uses_u:

@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 
 import rightarm as ra
 from rightarm.cli import app
-from rightarm.lab.experiment.expressions import families
-from rightarm.lab.warm import every_policy
-from rightarm.scores.policy import PolicyFamily
+from rightarm.cli.policy_commands import every_policy
+from rightarm.policies.policy import PolicyFamily
+from rightarm.policies.text import families
 
 COLUMNS = ["--arm", "item", "--propensity", "p", "--reward", "click"]
 
@@ -38,14 +38,16 @@ def test_columns_of_a_table_are_contexts(tmp_path: Path) -> None:
     pl.DataFrame(columns).write_csv(tmp_path / "log.csv")
     context = ["--context", "hour", "--context", "device"]
     names = {"arm": "item", "propensity": "p", "reward": "click"}
-    plain = str(ra.evaluate(ra.read_table(tmp_path / "log.csv", **names), "uniform"))
-    informed = str(ra.evaluate(ra.read_table(tmp_path / "log.csv", **names, context=["hour", "device"]), "uniform"))
+    plain = str(ra.evaluate(ra.logs.read_table(tmp_path / "log.csv", **names), "uniform"))
+    informed = str(
+        ra.evaluate(ra.logs.read_table(tmp_path / "log.csv", **names, context=["hour", "device"]), "uniform")
+    )
     done = CliRunner().invoke(app, ["evaluate", str(tmp_path / "log.csv"), "--policy", "uniform", *COLUMNS, *context])
     assert done.output == informed + "\n" != plain + "\n"
 
 
 def test_both_say_what_the_library_says(table: Path) -> None:
-    frame = ra.read_table(table, arm="item", propensity="p", reward="click")
+    frame = ra.logs.read_table(table, arm="item", propensity="p", reward="click")
     done = CliRunner().invoke(
         app, ["evaluate", str(table), "--policy", "uniform", "--policy", "Boltzmann(0.1)", *COLUMNS, "--floor", "0.3"]
     )
@@ -56,15 +58,17 @@ def test_both_say_what_the_library_says(table: Path) -> None:
         assert str(ra.evaluate(frame, policy, floor=0.3)) in done.output
     done = CliRunner().invoke(app, ["replay", str(table), "--policy", "UCB(C=0.5)", *COLUMNS, "--seed", "3"])
     assert done.exit_code == 0, done.output
-    assert str(ra.replay(frame, ra.UCB(C=0.5), seed=3)) in done.output
+    assert str(ra.evaluation.replay(frame, ra.UCB(C=0.5), seed=3)) in done.output
 
 
 def test_an_arm_stands_for_always_this_arm(table: Path, tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["evaluate", str(table), "--policy", "2", *COLUMNS])
-    assert done.output == str(ra.evaluate(ra.read_table(table, arm="item", propensity="p", reward="click"), 2)) + "\n"
+    assert (
+        done.output == str(ra.evaluate(ra.logs.read_table(table, arm="item", propensity="p", reward="click"), 2)) + "\n"
+    )
     named = {"arm": ["large", "UCB1"] * 200, "propensity": [0.5] * 400, "reward": [0.0, 1.0] * 200}
     pl.DataFrame(named).write_csv(tmp_path / "named.csv")
-    runs: dict[str, Callable[..., Any]] = {"evaluate": ra.evaluate, "replay": ra.replay}
+    runs: dict[str, Callable[..., Any]] = {"evaluate": ra.evaluate, "replay": ra.evaluation.replay}
     for command, run in runs.items():
         done = CliRunner().invoke(app, [command, str(tmp_path / "named.csv"), "--policy", "large", "--policy", "UCB1"])
         assert done.output == f"{run(named, 'large')}\n{run(named, 'UCB1')}\n"
@@ -72,16 +76,16 @@ def test_an_arm_stands_for_always_this_arm(table: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["log.jsonl", "log.parquet"])
 def test_logs_of_rightarm(tmp_path: Path, name: str) -> None:
-    with ra.LogWriter(tmp_path / "log.jsonl") as log:
+    with ra.logs.LogWriter(tmp_path / "log.jsonl") as log:
         for i in range(4):
             log.decision(i, "ab"[i % 2], 0.5, i + 1, i, 1.0)
             log.reward(i, 2.0 * (i % 2), 1.0)
     if name != "log.jsonl":
-        ra.convert_log(tmp_path / "log.jsonl", tmp_path / name)
+        ra.logs.convert_log(tmp_path / "log.jsonl", tmp_path / name)
     done = CliRunner().invoke(app, ["evaluate", str(tmp_path / name), "--policy", "uniform", "--range", "0", "2"])
     assert done.exit_code == 0, done.output
     assert "doubly robust" in done.output
-    assert "warning: the 4 rows are worth only 4.0 of the policy's own" in done.output
+    assert "warning: the effective sample size is 4.0, of 4 rows" in done.output
 
 
 @pytest.mark.parametrize(
@@ -103,7 +107,7 @@ def test_what_is_wrong_is_said(table: Path, arguments: list[str], said: str) -> 
 
 def test_logs_are_converted(tmp_path: Path) -> None:
     lines, packed, again = (tmp_path / name for name in ("log.jsonl", "log.parquet", "again.jsonl"))
-    with ra.LogWriter(lines) as log:
+    with ra.logs.LogWriter(lines) as log:
         log.decision(1, "red", 0.5, round=1, version=0, time=1_700_000_000.0)
     for source, target in ((lines, packed), (packed, again)):
         done = CliRunner().invoke(app, ["convert", str(source), str(target)])
@@ -112,10 +116,10 @@ def test_logs_are_converted(tmp_path: Path) -> None:
 
 
 def test_replay_begins_with_the_same_seed_as_the_library(table: Path) -> None:
-    frame = ra.read_table(table, arm="item", propensity="p", reward="click")
+    frame = ra.logs.read_table(table, arm="item", propensity="p", reward="click")
     done = CliRunner().invoke(app, ["replay", str(table), "--policy", "BoltzmannGumbel(C=0.5)", *COLUMNS])
-    assert str(ra.replay(frame, ra.BoltzmannGumbel(C=0.5))) in done.output
-    assert str(ra.replay(frame, ra.BoltzmannGumbel(C=0.5), seed=2017)) not in done.output
+    assert str(ra.evaluation.replay(frame, ra.BoltzmannGumbel(C=0.5))) in done.output
+    assert str(ra.evaluation.replay(frame, ra.BoltzmannGumbel(C=0.5), seed=2017)) not in done.output
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import rightarm as ra
-from rightarm.estimators.linear import make_rows
+from rightarm.estimators.context_rows import make_rows
 from rightarm.formula import from_specification
 
-FEATURES = ra.Features(numbers=["hour"], categories={"device": ["phone"]}, required=True)
+FEATURES = ra.estimators.Features(numbers=["hour"], categories={"device": ["phone"]}, required=True)
 
 
 @pytest.mark.parametrize(
@@ -33,13 +33,13 @@ FEATURES = ra.Features(numbers=["hour"], categories={"device": ["phone"]}, requi
     ],
 )  # fmt: skip
 def test_columns_of_a_row(options: dict[str, Any], names: list[str], own: int) -> None:
-    linear = ra.Linear(FEATURES, **options)
+    linear = ra.estimators.Linear(FEATURES, **options)
     assert linear.names == names
     assert (linear.design.own, linear.design.joint) == (own, len(names) - own)
 
 
 def test_rows_are_what_their_names_say() -> None:
-    linear = ra.Linear(FEATURES, arm_features=["price", "size"], private=["hour"])
+    linear = ra.estimators.Linear(FEATURES, arm_features=["price", "size"], private=["hour"])
     design, x, arms = linear.design, np.array([5.0, 1.0, 0.0]), np.array([[2.0, 3.0], [7.0, 11.0]])
     own, joint = np.empty(design.own), np.empty((design.joint, 2))
     joint[design.shared.size : design.shared.size + 2] = arms
@@ -68,58 +68,61 @@ def test_rows_are_what_their_names_say() -> None:
 )
 def test_bad_options(options: dict[str, Any], message: str) -> None:
     with pytest.raises((TypeError, ValueError), match=message):
-        ra.Linear(**{"features": FEATURES, **options})
+        ra.estimators.Linear(**{"features": FEATURES, **options})
 
 
 @pytest.mark.parametrize(
     ("linear", "text"),
     [
-        (ra.Linear(3), "Linear(3)"),
-        (ra.Linear(["hour", "age"], ridge=0.5), "Linear(['hour', 'age'], ridge=0.5)"),
-        (ra.Linear(2, private=[], discount=0.99), "Linear(2, private=(), discount=0.99)"),
-        (ra.Linear(FEATURES, arm_features=2), f"Linear({FEATURES!r}, arm_features=2)"),
+        (ra.estimators.Linear(3), "Linear(3)"),
+        (ra.estimators.Linear(["hour", "age"], ridge=0.5), "Linear(['hour', 'age'], ridge=0.5)"),
+        (ra.estimators.Linear(2, private=[], discount=0.99), "Linear(2, private=(), discount=0.99)"),
+        (ra.estimators.Linear(FEATURES, arm_features=2), f"Linear({FEATURES!r}, arm_features=2)"),
     ],
 )
-def test_it_travels(linear: ra.Linear, text: str) -> None:
+def test_it_travels(linear: ra.estimators.Linear, text: str) -> None:
     assert repr(linear) == text
-    assert eval(text, {"Linear": ra.Linear, "Features": ra.Features}) == linear
+    assert eval(text, {"Linear": ra.estimators.Linear, "Features": ra.estimators.Features}) == linear
     assert pickle.loads(pickle.dumps(linear)) == linear
     policy = ra.UCB(C=0.5, estimator=linear)
     again = from_specification(json.loads(json.dumps(policy.specification())))
     assert again == policy
     assert again.estimator == linear
     assert hash(again.estimator) == hash(linear)
-    assert policy != ra.UCB(C=0.5, estimator=ra.Linear(4))
+    assert policy != ra.UCB(C=0.5, estimator=ra.estimators.Linear(4))
 
 
 def test_many_columns_are_not_all_shown() -> None:
-    assert str(ra.UCB(C=0.5, estimator=ra.Linear([f"feature {i}" for i in range(50)]))) == (
+    assert str(ra.UCB(C=0.5, estimator=ra.estimators.Linear([f"feature {i}" for i in range(50)]))) == (
         "UCB(C=0.5, Linear(50 columns))"
     )
 
 
 def test_the_private_ridge_is_stronger_beside_shared_columns() -> None:
-    assert ra.Linear(3, ridge=2.0).ridges == (2.0, 2.0)
-    assert ra.Linear(FEATURES, private=["device"], ridge=2.0).ridges == (2.0, 200.0)
-    assert ra.Linear(FEATURES, private=["device"], private_ridge=3.0).ridges == (1.0, 3.0)
+    assert ra.estimators.Linear(3, ridge=2.0).ridges == (2.0, 2.0)
+    assert ra.estimators.Linear(FEATURES, private=["device"], ridge=2.0).ridges == (2.0, 200.0)
+    assert ra.estimators.Linear(FEATURES, private=["device"], private_ridge=3.0).ridges == (1.0, 3.0)
 
 
 @pytest.mark.parametrize(
     ("linear", "ridge"),
     [
-        (ra.Linear(1), 1.0),
-        (ra.Linear(8), 1.0),
-        (ra.Linear(64), 8.0),
-        (ra.Linear(64, ridge=1.0), 1.0),
-        (ra.Linear(64, ridge=0), 0.0),
-        (ra.Linear(64, standardise=False), 1.0),
-        (ra.Linear(ra.Features(categories={"country": list(range(90))}, hashed={"words": 32})), 1.0),
-        (ra.Linear(4, arm_features=12), 2.0),
-        (ra.Logistic(64), 8.0),
+        (ra.estimators.Linear(1), 1.0),
+        (ra.estimators.Linear(8), 1.0),
+        (ra.estimators.Linear(64), 8.0),
+        (ra.estimators.Linear(64, ridge=1.0), 1.0),
+        (ra.estimators.Linear(64, ridge=0), 0.0),
+        (ra.estimators.Linear(64, standardise=False), 1.0),
+        (
+            ra.estimators.Linear(ra.estimators.Features(categories={"country": list(range(90))}, hashed={"words": 32})),
+            1.0,
+        ),
+        (ra.estimators.Linear(4, arm_features=12), 2.0),
+        (ra.estimators.Logistic(64), 8.0),
     ],
     ids=str,
 )
-def test_the_ridge_grows_with_the_numbers_that_are_standardised(linear: ra.Linear, ridge: float) -> None:
+def test_the_ridge_grows_with_the_numbers_that_are_standardised(linear: ra.estimators.Linear, ridge: float) -> None:
     assert linear.ridges[0] == ridge
 
 
@@ -129,20 +132,20 @@ def test_many_columns_are_learned_in_one_pass() -> None:
     classes = random.integers(0, 10, 1_200)
     pictures = random.uniform(0, 1, (10, 64)) * (random.random((10, 64)) < 0.4)
     rows = pictures[classes] + random.normal(0, 0.4, (1_200, 64)) * (random.random((1_200, 64)) < 0.3)
-    problem = ra.Classification(rows, classes)
-    policies = [ra.UCB(C=0.1, estimator=ra.Linear(64, ridge=ridge)) for ridge in (None, 1.0)]
+    problem = ra.problems.Classification(rows, classes)
+    policies = [ra.UCB(C=0.1, estimator=ra.estimators.Linear(64, ridge=ridge)) for ridge in (None, 1.0)]
     mistakes = ra.simulate(policies, problem, horizon=1_200, replications=8, seed=1).regret[:, :, -1]
     fewer = mistakes[1] - mistakes[0]
     assert fewer.mean() > 4.5 * fewer.std(ddof=1) / np.sqrt(fewer.size)
 
 
-@pytest.mark.parametrize("name", ["APE2", "RobustUCB", "UCBImproved", "EXP3PlusPlus2017"])
+@pytest.mark.parametrize("name", ["APE2", "RobustUCB", "UCBImproved", "EXP3PlusPlusImproved"])
 def test_policies_that_learn_more_are_refused(name: str) -> None:
     options: dict[str, Any] = {"APE2": {"p": 1.5, "c": 1.0}, "RobustUCB": {"u": 1.0}, "UCBImproved": {"horizon": 9}}
     with pytest.raises(TypeError, match=f"{name} has no contextual form: it learns"):
-        getattr(ra, name)(**options.get(name, {}), estimator=ra.Linear(2))
+        getattr(ra, name)(**options.get(name, {}), estimator=ra.estimators.Linear(2))
 
 
 def test_policies_without_statistics_are_refused() -> None:
     with pytest.raises(TypeError, match="estimator"):
-        ra.EXP3(gamma=0.1, estimator=ra.Linear(2))  # type: ignore[call-arg]
+        ra.EXP3(gamma=0.1, estimator=ra.estimators.Linear(2))

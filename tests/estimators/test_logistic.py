@@ -12,7 +12,8 @@ from scipy import optimize, special, stats
 
 import rightarm as ra
 from naive import F64
-from rightarm.estimators.logistic import chance, most_likely
+from rightarm.estimators.linear import chance, most_likely
+from rightarm.estimators.ridge_regression import predicted
 from rightarm.formula import from_specification
 
 
@@ -42,7 +43,7 @@ def test_against_the_definition(shared: bool) -> None:
     """Two arms, whose probabilities are exact: what is believed of both, after 80 rewards, some of them parts."""
     random = np.random.default_rng(1)
     linear: Any = {"arm_features": 2, "interactions": False} if shared else {}
-    policy = ra.LinTS(sigma=0.8, estimator=ra.Logistic(2, standardise=False, ridge=0.5, **linear))
+    policy = ra.LinTS(sigma=0.8, estimator=ra.estimators.Logistic(2, standardise=False, ridge=0.5, **linear))
     bandit = ra.Bandit(["a", "b"], policy, seed=2)
     dense = Laplace([0.5] * (5 if shared else 6))
     for n in range(100):
@@ -86,7 +87,7 @@ def test_chances_do_not_overflow() -> None:
 
 def test_many_rewards_that_are_all_alike_keep_it_sound() -> None:
     """Nothing tells how far the log-odds are from 0 then: Laplace's approximation stays wide, and right in its sign."""
-    bandit = ra.Bandit(["a", "b"], ra.LinTS(sigma=1.0, estimator=ra.Logistic(1, standardise=False)), seed=1)
+    bandit = ra.Bandit(["a", "b"], ra.LinTS(sigma=1.0, estimator=ra.estimators.Logistic(1, standardise=False)), seed=1)
     for _ in range(3_000):
         bandit.tell(arm="a", reward=1, context=[1e3])
         bandit.tell(arm="b", reward=0, context=[1e3])
@@ -97,31 +98,33 @@ def test_many_rewards_that_are_all_alike_keep_it_sound() -> None:
 def test_it_learns_the_true_coefficients() -> None:
     """With 4,000 rewards of one arm: each coefficient within 4.5 posterior deviations, most within two."""
     random, truth = np.random.default_rng(5), np.array([-0.5, 1.0, -2.0])
-    bandit = ra.Bandit(["a", "b"], ra.LinTS(sigma=1.0, estimator=ra.Logistic(2, standardise=False)), seed=1)
+    bandit = ra.Bandit(["a", "b"], ra.LinTS(sigma=1.0, estimator=ra.estimators.Logistic(2, standardise=False)), seed=1)
     for _ in range(4_000):
         x = random.standard_normal(2)
         bandit.tell(arm="a", reward=random.random() < special.expit(truth @ [1.0, *x]), context=x.tolist())
-    known: Any = bandit._state.known
+    known: Any = bandit._state.arms
     for row in np.eye(3):
-        mean, variance = ra.estimators.arrowhead.predicted(row, 0, 3, known.factor, known.common)
+        mean, variance = predicted(row, 0, 3, known.factor, known.common)
         assert abs(mean - truth @ row) < 4.5 * math.sqrt(variance)
         assert variance < 0.01
 
 
 def test_what_it_refuses() -> None:
     with pytest.raises(ValueError, match=r"ridge must be positive for a logistic model, got 0\.0"):
-        ra.Logistic(2, ridge=0.0)
+        ra.estimators.Logistic(2, ridge=0.0)
     with pytest.raises(TypeError, match=r"KLUCB is for means from 0 to 1, which those of Logistic\(2\) are not"):
-        ra.KLUCB(estimator=ra.Logistic(2))
-    bandit = ra.Bandit(["a", "b"], ra.LinTS(sigma=1.0, estimator=ra.Logistic(2)), seed=1)
+        ra.KLUCB(estimator=ra.estimators.Logistic(2))
+    bandit = ra.Bandit(["a", "b"], ra.LinTS(sigma=1.0, estimator=ra.estimators.Logistic(2)), seed=1)
     decision = bandit.ask(context=[0.0, 1.0])
     with pytest.raises(ValueError, match=r"reward must be .*0.* 1.*, got 2\.0"):
         bandit.tell(decision, 2.0)
 
 
 def test_rewards_of_another_range_are_scaled() -> None:
-    one = ra.Bandit(["a", "b"], ra.LinTS(sigma=1.0, estimator=ra.Logistic(1)), seed=1)
-    other = ra.Bandit(["a", "b"], ra.LinTS(sigma=1.0, estimator=ra.Logistic(1)), seed=1, reward_range=(-5, 5))
+    one = ra.Bandit(["a", "b"], ra.LinTS(sigma=1.0, estimator=ra.estimators.Logistic(1)), seed=1)
+    other = ra.Bandit(
+        ["a", "b"], ra.LinTS(sigma=1.0, estimator=ra.estimators.Logistic(1)), seed=1, reward_range=(-5, 5)
+    )
     for x, reward in ((0.5, 1.0), (-1.0, 0.0), (2.0, 0.5)):
         one.tell(arm="a", reward=reward, context=[x])
         other.tell(arm="a", reward=10 * reward - 5, context=[x])
@@ -129,11 +132,11 @@ def test_rewards_of_another_range_are_scaled() -> None:
 
 
 def test_as_a_value() -> None:
-    estimator = ra.Logistic(["hour"], ridge=2.0)
+    estimator = ra.estimators.Logistic(["hour"], ridge=2.0)
     assert repr(estimator) == "Logistic(['hour'], ridge=2.0)"
-    assert estimator != ra.Linear(["hour"], ridge=2.0)
+    assert estimator != ra.estimators.Linear(["hour"], ridge=2.0)
     assert from_specification(json.loads(json.dumps(estimator.specification()))) == estimator
-    assert estimator.specification()["code"] != ra.Linear(["hour"], ridge=2.0).specification()["code"]
+    assert estimator.specification()["code"] != ra.estimators.Linear(["hour"], ridge=2.0).specification()["code"]
     bandit = ra.Bandit(["a", "b"], ra.LinTS(sigma=1.0, estimator=estimator), seed=1)
     bandit.tell(bandit.ask(context={"hour": 3}), 1)
     again = ra.Bandit.from_json(bandit.to_json())

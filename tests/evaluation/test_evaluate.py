@@ -143,7 +143,7 @@ def test_arms_to_choose_among() -> None:
         "arm": [row[i % len(row)] for i, row in enumerate(sets)],
         "propensity": [1 / len(row) for row in sets],
         "reward": [float(i % 2) for i in range(150)],
-        "among": sets,
+        "allowed": sets,
     }
     assert evaluate(log, "uniform").max_weight == pytest.approx(1.0)
     result = evaluate(log, {"a": 0.5, "b": 0.25, "c": 0.25})
@@ -166,7 +166,7 @@ def test_worthless_weights_are_said() -> None:
     log = {"arm": ["a"] * 199 + ["b"], "propensity": [0.99] * 199 + [0.01], "reward": [0.0, 1.0] * 100}
     with pytest.warns(UserWarning, match="rows|weight") as caught:
         result = evaluate(log, {"b": 1.0})
-    assert "the 200 rows are worth only 1.0 of the policy's own" in result.warnings[0]
+    assert "the effective sample size is 1.0, of 200 rows" in result.warnings[0]
     assert "one row has 100% of all weight, 100" in result.warnings[1]
     assert [str(one.message) for one in caught] == [f"{{'b': 1.0}}: {text}" for text in result.warnings]
     assert "warning: one row has 100%" in str(result)

@@ -16,8 +16,9 @@ from adaptive_logs import z
 from context_logs import F64, DenseRidge, Log, World, softmax, standard
 from few import few
 from rightarm.evaluation import Evaluation, evaluate, replay
+from rightarm.logs import LogWriter
 
-POLICY = ra.BoltzmannGumbel(C=0.1, estimator=ra.Linear(5))
+POLICY = ra.BoltzmannGumbel(C=0.1, estimator=ra.estimators.Linear(5))
 
 
 def quietly(log: Any, policy: Any, **options: Any) -> Evaluation:
@@ -72,14 +73,16 @@ def test_a_policy_that_looks_at_contexts_is_dense_regression_in_its_formula() ->
     assert result.max_weight == pytest.approx(max(weights), rel=1e-6)
 
 
-FEATURES = ra.Features(numbers=["hour"], categories={"device": ["phone", "desktop"]})
+FEATURES = ra.estimators.Features(numbers=["hour"], categories={"device": ["phone", "desktop"]})
 LIVE = {
-    "private": (ra.Linear(FEATURES), None),
-    "shared": (ra.Linear(FEATURES, arm_features=["price"]), {"z": [1.0], "y": [2.0], "x": [4.0]}),
+    "private": (ra.estimators.Linear(FEATURES), None),
+    "shared": (ra.estimators.Linear(FEATURES, arm_features=["price"]), {"z": [1.0], "y": [2.0], "x": [4.0]}),
 }
 
 
-def live_log(path: Path, estimator: ra.Linear, prices: Any, rows: int = 120, **options: Any) -> ra.Policy:
+def live_log(
+    path: Path | LogWriter, estimator: ra.estimators.Linear, prices: Any, rows: int = 120, **options: Any
+) -> ra.Policy:
     """The log of a live bandit whose arms are not in the order of their names, and come and go."""
     random, policy = np.random.default_rng(7), ra.BoltzmannGumbel(C=0.2, estimator=estimator)
     with ra.Bandit(["z", "y"], policy, log=path, seed=3, **options) as bandit:
@@ -90,14 +93,16 @@ def live_log(path: Path, estimator: ra.Linear, prices: Any, rows: int = 120, **o
                 "device": str(random.choice(["phone", "tv"])),
             }
             some = ["x", "z"] if i % 5 == 0 else None
-            decision = bandit.ask(context=context, arm_features=prices, among=some)
+            decision = bandit.ask(context=context, arm_features=prices, allowed=some)
             chance = 0.2 + 0.03 * context["hour"] * (decision.arm == "x")
             bandit.tell(decision, float(random.random() < min(chance, 1.0)))
     return policy
 
 
 @pytest.mark.parametrize(("estimator", "prices"), LIVE.values(), ids=LIVE)
-def test_the_policy_of_the_log_has_the_logs_own_mean(tmp_path: Path, estimator: ra.Linear, prices: Any) -> None:
+def test_the_policy_of_the_log_has_the_logs_own_mean(
+    tmp_path: Path, estimator: ra.estimators.Linear, prices: Any
+) -> None:
     path = tmp_path / "log.jsonl"
     policy = live_log(path, estimator, prices)
     result = evaluate(path, policy, arms=["z", "y", "x"])
@@ -105,8 +110,8 @@ def test_the_policy_of_the_log_has_the_logs_own_mean(tmp_path: Path, estimator: 
     assert result.max_weight == pytest.approx(1.0, abs=1e-12)
     assert result.ips == pytest.approx(result.logged)
     assert evaluate(path, policy).max_weight == pytest.approx(1.0, abs=1e-9)  # arms are sorted by name
-    assert evaluate(ra.read_log(path), policy) == evaluate(path, policy)
-    assert evaluate(ra.convert_log(path, tmp_path / "log.parquet"), policy) == evaluate(path, policy)
+    assert evaluate(ra.logs.read_log(path), policy) == evaluate(path, policy)
+    assert evaluate(ra.logs.convert_log(path, tmp_path / "log.parquet"), policy) == evaluate(path, policy)
 
 
 @pytest.mark.parametrize("rewards_in_order", [True, False])
@@ -129,7 +134,7 @@ def test_contexts_in_other_forms() -> None:
     plain = quietly(log, POLICY)
     X = log["context"]
     names = [f"f{i}" for i in range(5)]
-    named = ra.BoltzmannGumbel(C=0.1, estimator=ra.Linear(names))
+    named = ra.BoltzmannGumbel(C=0.1, estimator=ra.estimators.Linear(names))
     frame = pl.DataFrame(X, schema=names, orient="row")
     forms = {"lists": X.tolist(), "series": pl.Series(X.tolist()), "rows": list(X)}
     for form in forms.values():
@@ -141,9 +146,9 @@ def test_contexts_in_other_forms() -> None:
 
 
 def test_tables_of_categories_are_encoded_by_the_policy() -> None:
-    features = ra.Features(numbers=["hour"], categories={"device": ["phone"]}, required=True)
+    features = ra.estimators.Features(numbers=["hour"], categories={"device": ["phone"]}, required=True)
     policy, table = (
-        ra.UCB(C=0.5, estimator=ra.Linear(features)),
+        ra.UCB(C=0.5, estimator=ra.estimators.Linear(features)),
         {"hour": [1, 5, 9] * 20, "device": ["phone", "tv"] * 30},
     )
     log: Log = {"arm": ["a", "b"] * 30, "propensity": [0.5] * 60, "reward": [0.0, 1.0, 1.0] * 20}
@@ -195,10 +200,10 @@ def test_what_is_given_in_order_needs_an_order() -> None:
 
 def test_functions_choose_among_the_arms_of_a_row() -> None:
     log: Log = {"arm": ["a", "c"], "propensity": [0.5, 0.5], "reward": [1.0, 1.0], "context": [[1.0], [2.0]]}
-    result = quietly(log | {"among": [["b", "a"], ["c", "a"]]}, lambda x: {"a": 0.2, "b": 0.2, "c": 0.6})
+    result = quietly(log | {"allowed": [["b", "a"], ["c", "a"]]}, lambda x: {"a": 0.2, "b": 0.2, "c": 0.6})
     assert result.ips == pytest.approx((0.5 / 0.5 + 0.75 / 0.5) / 2)
     with pytest.raises(ValueError, match="row 2: the policy gives no probability to any of the arms"):
-        quietly(log | {"among": [["b", "a"], ["c", "b"]]}, lambda x: {"a": 1.0})
+        quietly(log | {"allowed": [["b", "a"], ["c", "b"]]}, lambda x: {"a": 1.0})
 
 
 def test_functions_are_told_which_columns_there_are(tmp_path: Path) -> None:
@@ -234,10 +239,10 @@ def test_what_are_no_probabilities_is_refused_with_the_row(function: Any, said: 
 
 
 def test_a_log_without_contexts(tmp_path: Path) -> None:
-    policy = live_log(tmp_path / "log.jsonl", *LIVE["private"], log_context=False)
+    policy = live_log(LogWriter(tmp_path / "log.jsonl", context=False), *LIVE["private"])
     for use in (evaluate, replay):
         for target in (policy, law):
-            with pytest.raises(ValueError, match=r"log must have the context of every row .* log_context=False"):
+            with pytest.raises(ValueError, match=r"log must have the context of every row .*\(context=False\)"):
                 use(tmp_path / "log.jsonl", target)
     assert quietly(tmp_path / "log.jsonl", "uniform").rows == 120
 
@@ -245,9 +250,9 @@ def test_a_log_without_contexts(tmp_path: Path) -> None:
 def test_contexts_that_do_not_fit(tmp_path: Path) -> None:
     live_log(tmp_path / "log.jsonl", *LIVE["private"])
     wrong: dict[str, Any] = {
-        "contexts of 3 numbers for .*, got 6": ra.Linear(3),
-        "columns of .*, got 'hour' for 'minute'": ra.Linear(["minute", *(f"x{i}" for i in range(5))]),
-        "features of arms of 2 numbers for .*, got none": ra.Linear(6, arm_features=2),
+        "contexts of 3 numbers for .*, got 6": ra.estimators.Linear(3),
+        "columns of .*, got 'hour' for 'minute'": ra.estimators.Linear(["minute", *(f"x{i}" for i in range(5))]),
+        "features of arms of 2 numbers for .*, got none": ra.estimators.Linear(6, arm_features=2),
     }
     for said, estimator in wrong.items():
         with pytest.raises(ValueError, match=f"log must have .*{said}"):
@@ -383,7 +388,7 @@ def test_replay_of_a_function_earns_its_value() -> None:
     log = world.even_log(8_000)
     result = replay(log, law)
     truth = world.value(log, law)
-    assert abs(result.mean - truth) < 4.5 * math.sqrt(truth * (1 - truth) / result.kept)
+    assert abs(result.mean - truth) < 4.5 * math.sqrt(truth * (1 - truth) / result.rounds)
     assert result.low <= truth <= result.high
     assert result.policy == "law"
 

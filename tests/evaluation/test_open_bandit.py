@@ -20,17 +20,19 @@ real = pytest.mark.skipif(DATA is None, reason="RIGHTARM_OPEN_BANDIT does not na
 USER = [f"user_feature_{i}" for i in range(4)]  # of which the logs have digests
 
 
-def open_bandit(name: str, context: ra.Features | None = None) -> pl.DataFrame:
+def open_bandit(name: str, context: ra.estimators.Features | None = None) -> pl.DataFrame:
     path = Path(str(DATA)) / name
     return read_table(path, arm="item_id", propensity="propensity_score", reward="click", context=context)
 
 
-def user_features() -> ra.Features:
+def user_features() -> ra.estimators.Features:
     """What is known of users, with the levels of the random log; others are "other"."""
     table = pl.read_csv(Path(str(DATA)) / "men-random.csv")
     if not set(USER) <= set(table.columns):
         pytest.skip("these logs are without the features of users; those of the package obp have them")
-    return ra.Features(categories={name: table[name].unique().sort().to_list() for name in USER}, required=True)
+    return ra.estimators.Features(
+        categories={name: table[name].unique().sort().to_list() for name in USER}, required=True
+    )
 
 
 @real
@@ -50,7 +52,7 @@ def test_replay_over_the_random_log() -> None:
     even = open_bandit("men-random.csv")
     for policy in (ra.BoltzmannGumbel(C=0.1), ra.UCB(C=0.1)):
         result = replay(even, policy)
-        assert abs(result.kept - 10_000 / 34) < 4.5 * math.sqrt(10_000 / 34)
+        assert abs(result.rounds - 10_000 / 34) < 4.5 * math.sqrt(10_000 / 34)
         assert result.low <= 0.0046 <= result.high
 
 
@@ -75,18 +77,18 @@ def test_features_of_users() -> None:
     plain, informed = evaluate(other.drop("context"), "uniform"), evaluate(other, "uniform")
     assert (informed.ips, informed.low, informed.high) == (plain.ips, plain.low, plain.high)
     assert informed.dr == pytest.approx(plain.dr, abs=2e-4)  # clicks are rare, and the means predict them better
-    policy = ra.BoltzmannGumbel(C=0.05, estimator=ra.Linear(features))
+    policy = ra.BoltzmannGumbel(C=0.05, estimator=ra.estimators.Linear(features))
     result = evaluate(even[:3_000], policy, arms=range(34))
     assert result.low <= 0.0046 <= result.high
     replayed = replay(even[:3_000], policy, arms=range(34))
-    assert abs(replayed.kept - 3_000 / 34) < 4.5 * math.sqrt(3_000 / 34)
+    assert abs(replayed.rounds - 3_000 / 34) < 4.5 * math.sqrt(3_000 / 34)
 
 
 @real
 def test_a_policy_with_features_of_users_has_weights_of_mean_one() -> None:
     features = user_features()
     even = open_bandit("men-random.csv", features)
-    policy = ra.BoltzmannGumbel(C=0.05, estimator=ra.Linear(features))
+    policy = ra.BoltzmannGumbel(C=0.05, estimator=ra.estimators.Linear(features))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that the parts are short
         parts = [evaluate(even[i : i + 500], policy, arms=range(34)) for i in range(0, 10_000, 500)]

@@ -20,7 +20,7 @@ OPEN = "whose window of reward is open"
 def log(tmp_path: Path) -> Path:
     """A thousand decisions, of which 50 were clicked, and as many of the day after, of which 20 have an early click."""
     clock, path = Clock(), tmp_path / "log.jsonl"
-    settings: dict[str, Any] = {"window_of_reward": DAY, "default": 0.0, "learn": "at close"}
+    settings: dict[str, Any] = {"reward_window": DAY, "default_reward": 0.0, "learn": "at close"}
     with ra.Bandit(["a", "b"], ra.BetaThompson(), log=path, clock=clock, seed=1, floor=0.5, **settings) as bandit:
         for decision in bandit.ask(1_000)[:50]:
             bandit.tell(decision, 1.0)
@@ -35,9 +35,9 @@ def log(tmp_path: Path) -> Path:
 def test_open_windows_do_not_count_and_are_said(log: Path, missing: float | None) -> None:
     found = ra.evaluate(log, "uniform", missing=missing)
     assert (found.rows, found.left_out, found.open_windows, found.logged) == (1_000, 1_000, 1_000, 0.05)
-    played = ra.replay(log, ra.UCB(C=0.5), missing=missing)
+    played = ra.evaluation.replay(log, ra.UCB(C=0.5), missing=missing)
     assert (played.rows, played.left_out, played.open_windows) == (1_000, 1_000, 1_000)
-    gain = ra.lift(log, missing=missing)
+    gain = ra.evaluation.lift(log, missing=missing)
     assert (gain.rows, gain.left_out, gain.open_windows, gain.logged) == (1_000, 1_000, 1_000, 0.05)
     for result in (found, played, gain):
         words = " ".join(str(result).split())
@@ -47,24 +47,24 @@ def test_open_windows_do_not_count_and_are_said(log: Path, missing: float | None
 
 
 def test_a_frame_or_a_file_in_another_format_makes_no_difference(log: Path, tmp_path: Path) -> None:
-    expected, packed = ra.evaluate(log, "a"), ra.convert_log(log, tmp_path / "log.parquet")
+    expected, packed = ra.evaluate(log, "a"), ra.logs.convert_log(log, tmp_path / "log.parquet")
     assert ra.evaluate(packed, "a") == expected
-    assert ra.evaluate(ra.read_log(log), "a", floor=0.5) == expected
+    assert ra.evaluate(ra.logs.read_log(log), "a", floor=0.5) == expected
 
 
 def test_exports_leave_open_windows_out(log: Path, tmp_path: Path) -> None:
-    feedback = ra.to_obp(log, missing=0.0)
+    feedback = ra.logs.to_obp(log, missing=0.0)
     assert (feedback["n_rounds"], feedback["open_windows"], feedback["reward"].sum()) == (1_000, 1_000, 50.0)
-    assert len(ra.to_vw(log, tmp_path / "log.dsjson", missing=0.0).read_text().splitlines()) == 1_000
+    assert len(ra.logs.to_vw(log, tmp_path / "log.dsjson", missing=0.0).read_text().splitlines()) == 1_000
 
 
 def test_all_decisions_count_for_the_sample_ratio(log: Path) -> None:
     """An arm was drawn, whatever comes of it: who waited for rewards would notice a broken client a window later."""
-    assert ra.sample_ratio(log).rows == ra.sample_ratio(ra.read_log(log)).rows == 2_000
+    assert ra.evaluation.sample_ratio(log).rows == ra.evaluation.sample_ratio(ra.logs.read_log(log)).rows == 2_000
 
 
 def test_a_log_with_open_windows_only_says_so(tmp_path: Path) -> None:
-    settings: dict[str, Any] = {"window_of_reward": DAY, "default": 0.0}
+    settings: dict[str, Any] = {"reward_window": DAY, "default_reward": 0.0}
     with ra.Bandit(["a", "b"], ra.BetaThompson(), log=tmp_path / "log.jsonl", seed=1, **settings) as bandit:
         for decision in bandit.ask(50):
             bandit.tell(decision, 1.0)
@@ -76,7 +76,7 @@ def misled(path: Path, seed: int, learn: str, each_hour: int) -> tuple[int, int]
     """How many of two intervals miss the truth, and how many of three comparisons of equal arms name a winner."""
     equal_arms(path, seed, learn, each_hour)
     found = [ra.evaluate(path, arm) for arm in DELAYS]
-    gains = [ra.lift(path, against) for against in ("uniform", *DELAYS)]
+    gains = [ra.evaluation.lift(path, against) for against in ("uniform", *DELAYS)]
     path.unlink()
     return sum(not one.low <= RATE <= one.high for one in found), sum(not one.low <= 0 <= one.high for one in gains)
 
@@ -98,16 +98,16 @@ def test_the_folder_of_a_bandit_is_taken_for_its_log(tmp_path: Path) -> None:
         for decision in bandit.ask(300):
             bandit.tell(decision, float(decision.id % 3 == 0))
     log = folder / "log.jsonl"
-    assert ra.read_log(folder).equals(ra.read_log(log))
+    assert ra.logs.read_log(folder).equals(ra.logs.read_log(log))
     assert ra.evaluate(folder, "a") == ra.evaluate(log, "a")
     assert ra.evaluate(folder, "a").floor == 0.5
-    assert ra.replay(folder, "a") == ra.replay(log, "a")
-    assert ra.lift(folder) == ra.lift(log)
-    assert ra.sample_ratio(folder) == ra.sample_ratio(log)
-    assert ra.to_obp(folder)["n_rounds"] == 300
-    assert ra.to_vw(folder, tmp_path / "log.txt").read_text().count("\n\n") == 300
-    assert ra.convert_log(folder, tmp_path / "copy.jsonl").read_bytes() == log.read_bytes()
-    assert "Report of home.bandit" in ra.log_report(folder, tmp_path / "page.html").read_text()
+    assert ra.evaluation.replay(folder, "a") == ra.evaluation.replay(log, "a")
+    assert ra.evaluation.lift(folder) == ra.evaluation.lift(log)
+    assert ra.evaluation.sample_ratio(folder) == ra.evaluation.sample_ratio(log)
+    assert ra.logs.to_obp(folder)["n_rounds"] == 300
+    assert ra.logs.to_vw(folder, tmp_path / "log.txt").read_text().count("\n\n") == 300
+    assert ra.logs.convert_log(folder, tmp_path / "copy.jsonl").read_bytes() == log.read_bytes()
+    assert "Report of home.bandit" in ra.reports.log_report(folder, tmp_path / "page.html").read_text()
 
 
 @pytest.mark.parametrize(

@@ -39,8 +39,8 @@ def test_replay_earns_what_the_policy_earns_live(policy: ra.Policy) -> None:
     rounds, replayed, played = 30, [], []
     for seed in range(50):
         result = replay(even_log(seed, 180), policy, seed=seed)
-        assert result.kept == len(result.rewards) == sum(result.pulls.values())
-        assert result.kept > rounds
+        assert result.rounds == len(result.rewards) == sum(result.pulls.values())
+        assert result.rounds > rounds
         replayed.append(float(result.rewards[:rounds].mean()))
         played.append(live(policy, rounds, seed))
     difference = np.array(replayed) - np.array(played)
@@ -63,7 +63,7 @@ def test_replay_thins_a_log_that_is_not_even(adaptive: list[Log]) -> None:
     ):
         replay(adaptive[0], "uniform")
     kept = [replay(log, "uniform", floor=0.05, seed=seed) for seed, log in enumerate(adaptive)]
-    assert abs(z([one.kept / one.rows for one in kept], 0.05)) < 4.5
+    assert abs(z([one.rounds / one.rows for one in kept], 0.05)) < 4.5
     assert abs(z([one.pulls["b"] / one.rows for one in kept], 0.05 / 3)) < 4.5
 
 
@@ -71,7 +71,7 @@ def test_replay_wants_all_arms() -> None:
     log = {"arm": ["a", "b"], "propensity": [0.25, 0.25], "reward": [0.0, 1.0]}
     with pytest.raises(ValueError, match=r"a propensity of 0.25 in every row means about 4 arms, got 2; say which"):
         replay(log, "uniform")
-    assert replay(log, {"a": 1.0}, arms=["a", "b", "c", "d"]).kept == 1
+    assert replay(log, {"a": 1.0}, arms=["a", "b", "c", "d"]).rounds == 1
     with pytest.raises(ValueError, match="agreed with none of the log's 2 rows"):
         replay(log, {"c": 1.0}, arms=["a", "b", "c", "d"])
 
@@ -79,4 +79,4 @@ def test_replay_wants_all_arms() -> None:
 def test_replay_notices_an_arm_too_many() -> None:
     log = {"arm": list(range(34)) * 3, "propensity": [1 / 34] * 102, "reward": [0.0] * 102}
     with pytest.raises(ValueError, match="about 34 arms, got 35"):
-        ra.replay(log, ra.UCB(C=0.5), arms=range(35))
+        ra.evaluation.replay(log, ra.UCB(C=0.5), arms=range(35))

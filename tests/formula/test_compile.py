@@ -20,7 +20,8 @@ import rightarm as ra
 from cases import cautious, settled
 from interpreters import run_python
 from rightarm.formula.cache import cache_directory
-from rightarm.formula.compile import bytecode_hash, fma, jit, positional
+from rightarm.formula.compile import fma, jit, positional
+from rightarm.formula.identity import bytecode_hash
 
 
 @contextlib.contextmanager
@@ -32,15 +33,15 @@ def compilations() -> Iterator[list[Any]]:
     seen += recorder.buffer
 
 
-def play(policy: ra.Policy, problem: ra.Problem) -> ra.Result:
+def play(policy: ra.Policy, problem: ra.problems.Problem) -> ra.Result:
     return ra.simulate(policy, problem, horizon=100, replications=4, seed=1)
 
 
 FAMILIES: dict[str, Callable[[float], ra.Policy]] = {
     "constant": lambda c: ra.Boltzmann(c),
-    "inverse_log": lambda c: ra.Boltzmann(ra.inverse_log(c)),
-    "inverse_sqrt": lambda c: ra.Boltzmann(ra.inverse_sqrt(c)),
-    "two_phase": lambda c: ra.Boltzmann(ra.two_phase(gap=c, horizon=100)),
+    "inverse_log": lambda c: ra.Boltzmann(ra.schedules.inverse_log(c)),
+    "inverse_sqrt": lambda c: ra.Boltzmann(ra.schedules.inverse_sqrt(c)),
+    "two_phase": lambda c: ra.Boltzmann(ra.schedules.two_phase(gap=c, horizon=100)),
     "gumbel": lambda c: ra.BoltzmannGumbel(C=c, location=c),
     "ucb": lambda c: ra.UCB(C=c),
     "user's own": lambda c: cautious(C=c),
@@ -50,21 +51,25 @@ FAMILIES: dict[str, Callable[[float], ra.Policy]] = {
 @pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
 def test_a_sweep_compiles_nothing(family: Callable[[float], ra.Policy]) -> None:
     problems = [settled([0.0] * arms, spread=c) for arms, c in ((1, 0.1), (3, 0.3), (17, 0.2))]
-    play(family(0.3), ra.Gaussian([0.0, 1.0]))
+    play(family(0.3), ra.problems.Gaussian([0.0, 1.0]))
     play(family(0.3), problems[0])
     with compilations() as seen:
         for c in (0.1, 0.25, 3.0):
-            for problem in (*problems, ra.Gaussian([c, 0.5]), ra.Gaussian([c] * 5, sigma=c).corrupted(0, rounds=9)):
+            for problem in (
+                *problems,
+                ra.problems.Gaussian([c, 0.5]),
+                ra.problems.Gaussian([c] * 5, sigma=c).corrupted(0, rounds=9),
+            ):
                 play(family(c), problem)
     assert seen == []
 
 
 def test_a_new_formula_compiles() -> None:
     """The count that the other tests find to be zero does count."""
-    play(ra.UCB(1.0), ra.Bernoulli([0.5, 0.4]))
+    play(ra.UCB(1.0), ra.problems.Bernoulli([0.5, 0.4]))
     constant = np.random.default_rng().random()  # a formula that no cache has seen
     with compilations() as seen:
-        play(policy_from(f"mean + {constant} / pulls"), ra.Bernoulli([0.5, 0.4]))
+        play(policy_from(f"mean + {constant} / pulls"), ra.problems.Bernoulli([0.5, 0.4]))
     assert seen != []
 
 
@@ -83,7 +88,7 @@ def policy_from(expression: str, **names: Any) -> Any:
 
 def problem_from(expression: str, **names: Any) -> Any:
     namespace: dict[str, Any] = {"__name__": __name__, "ra": ra, **names}
-    exec(f"@ra.problem(mean=lambda p: p)\ndef edited(u, *, p):\n    return {expression}", namespace)
+    exec(f"@ra.problems.problem(mean=lambda p: p)\ndef edited(u, *, p):\n    return {expression}", namespace)
     return namespace["edited"]([0.5, 0.4])
 
 
@@ -115,7 +120,7 @@ def module_with(**values: Any) -> types.ModuleType:
 @pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
 def test_an_edited_formula_is_compiled_anew(edit: Callable[[float], Any]) -> None:
     """With factor 1 the better of two certain rewards is taken, with −1 the worse."""
-    problem = ra.Deterministic([0.25, 0.75])
+    problem = ra.problems.Deterministic([0.25, 0.75])
     for factor, pulls in ((1.0, [1, 99]), (-1.0, [99, 1]), (1.0, [1, 99])):
         assert play(edit(factor), problem).pulls[0, 0].tolist() == pulls
 
@@ -157,7 +162,7 @@ SCRIPT = """
     with event.install_recorder("numba:run_pass") as recorder:
         import rightarm as ra
         from formula import wobbly
-        policy, problem = wobbly(C=float(sys.argv[1])), ra.Deterministic([0.25, 0.75])
+        policy, problem = wobbly(C=float(sys.argv[1])), ra.problems.Deterministic([0.25, 0.75])
         result = ra.simulate(policy, problem, horizon=200, replications=2, seed=1)
     print(json.dumps({"passes": len(recorder.buffer), "pulls": result.pulls.tolist()}))
 """
@@ -217,7 +222,7 @@ def test_import_is_light() -> None:
     heavy = ("numba", "llvmlite", "matplotlib", "polars", "rich", "scipy")
     code = f"""
         import sys, rightarm as ra
-        ra.UCB(C=1.0).scores(2, [1], ra.Bernoulli([0.5]).means)
+        ra.UCB(C=1.0).scores(2, [1], ra.problems.Bernoulli([0.5]).means)
         print([module for module in {heavy} if module in sys.modules])
     """
     assert run_python(code).strip() == "[]"
@@ -228,7 +233,7 @@ def test_a_formula_that_does_not_compile_is_named() -> None:
         value = 1.0
 
     with pytest.raises(TypeError, match="the policy edited cannot be compiled"):
-        play(policy_from("mean * thing.value", thing=Thing()), ra.Bernoulli([0.5, 0.4]))
+        play(policy_from("mean * thing.value", thing=Thing()), ra.problems.Bernoulli([0.5, 0.4]))
     with pytest.raises(TypeError, match="the problem edited cannot be compiled"):
         play(ra.UCB(1.0), problem_from("u * thing.value * p", thing=Thing()))
 

@@ -16,7 +16,14 @@ from cases import POLICIES, PROBLEMS, cautious, cooling, restless
 from rightarm.formula import Count, check_count, check_number, from_specification, rule_of
 from rightarm.problems.problem import problem_from_specification
 
-NAMES = {**vars(ra), "cautious": cautious, "restless": restless}
+NAMES = {
+    **vars(ra.policies),
+    **vars(ra.schedules),
+    **vars(ra.estimators),
+    **vars(ra.problems),
+    "cautious": cautious,
+    "restless": restless,
+}
 
 positive = st.floats(1e-300, 1e300)
 finite = st.floats(allow_nan=False, allow_infinity=False).map(
@@ -25,11 +32,11 @@ finite = st.floats(allow_nan=False, allow_infinity=False).map(
 rewards = st.lists(st.floats(0, 1), min_size=1, max_size=6)
 
 schedules = st.one_of(
-    st.builds(ra.constant, positive),
-    st.builds(ra.inverse_log, positive),
-    st.builds(ra.inverse_sqrt, positive),
-    st.builds(ra.two_phase, gap=positive, horizon=st.integers(1, 10**9)),
-    st.just(ra.glie()),
+    st.builds(ra.schedules.constant, positive),
+    st.builds(ra.schedules.inverse_log, positive),
+    st.builds(ra.schedules.inverse_sqrt, positive),
+    st.builds(ra.schedules.two_phase, gap=positive, horizon=st.integers(1, 10**9)),
+    st.just(ra.schedules.glie()),
 )
 policies = st.one_of(
     st.builds(ra.UCB, C=positive),
@@ -38,10 +45,12 @@ policies = st.one_of(
     st.builds(cautious, C=finite),
 )
 plain_problems = st.one_of(
-    st.builds(ra.Bernoulli, rewards),
-    st.builds(ra.Gaussian, st.lists(finite, min_size=1, max_size=4), sigma=st.floats(0, 1e300)),
-    st.builds(ra.Deterministic, st.lists(finite, min_size=1, max_size=4)),
-    st.builds(ra.Uniform, low=st.lists(finite.filter(lambda x: x <= 0), min_size=1, max_size=4), high=finite.map(abs)),
+    st.builds(ra.problems.Bernoulli, rewards),
+    st.builds(ra.problems.Gaussian, st.lists(finite, min_size=1, max_size=4), sigma=st.floats(0, 1e300)),
+    st.builds(ra.problems.Deterministic, st.lists(finite, min_size=1, max_size=4)),
+    st.builds(
+        ra.problems.Uniform, low=st.lists(finite.filter(lambda x: x <= 0), min_size=1, max_size=4), high=finite.map(abs)
+    ),
     st.builds(restless, st.lists(finite, min_size=1, max_size=4)),
 )
 
@@ -91,12 +100,12 @@ def test_equal_exactly_if_written_alike(first: Any, second: Any) -> None:
     [
         (ra.UCB(C=1.0), ra.UCB(C=2.0)),
         (ra.UCB(C=1.0), ra.BoltzmannGumbel(C=1.0)),
-        (ra.Boltzmann(ra.inverse_log(1.0)), ra.Boltzmann(ra.inverse_sqrt(1.0))),
-        (ra.Boltzmann(ra.inverse_log(1.0)), ra.Boltzmann(ra.inverse_log(2.0))),
-        (ra.Bernoulli([0.1, 0.2]), ra.Bernoulli([0.2, 0.1])),
-        (ra.Bernoulli([0.1, 0.2]), ra.Deterministic([0.1, 0.2])),
-        (ra.Bernoulli([0.5]), ra.Bernoulli([0.5]).corrupted(0, rounds=1)),
-        (ra.Bernoulli([0.5]).corrupted(0, rounds=2), ra.Bernoulli([0.5]).corrupted(0, pulls=2)),
+        (ra.Boltzmann(ra.schedules.inverse_log(1.0)), ra.Boltzmann(ra.schedules.inverse_sqrt(1.0))),
+        (ra.Boltzmann(ra.schedules.inverse_log(1.0)), ra.Boltzmann(ra.schedules.inverse_log(2.0))),
+        (ra.problems.Bernoulli([0.1, 0.2]), ra.problems.Bernoulli([0.2, 0.1])),
+        (ra.problems.Bernoulli([0.1, 0.2]), ra.problems.Deterministic([0.1, 0.2])),
+        (ra.problems.Bernoulli([0.5]), ra.problems.Bernoulli([0.5]).corrupted(0, rounds=1)),
+        (ra.problems.Bernoulli([0.5]).corrupted(0, rounds=2), ra.problems.Bernoulli([0.5]).corrupted(0, pulls=2)),
         (ra.UCB(C=1.0), "UCB(C=1.0)"),
     ],
 )
@@ -112,14 +121,16 @@ def test_different_functions_of_one_name_differ() -> None:
 
 def test_shorthands_mean_the_same() -> None:
     assert ra.UCB(0.5) == ra.UCB(C=0.5) == ra.UCB(np.float32(0.5))  # type: ignore[arg-type]
-    assert ra.Boltzmann(2) == ra.Boltzmann(temperature=ra.constant(2.0))
+    assert ra.Boltzmann(2) == ra.Boltzmann(temperature=ra.schedules.constant(2.0))
     assert ra.Boltzmann(cooling) == POLICIES["function"].policy
-    assert ra.Gaussian([1, 2], 0.5) == ra.Gaussian(np.array([1.0, 2.0]), sigma=[0.5, 0.5])
-    assert ra.Boltzmann(ra.two_phase(0.1, 1e6)) == ra.Boltzmann(ra.two_phase(gap=0.1, horizon=10**6))
+    assert ra.problems.Gaussian([1, 2], 0.5) == ra.problems.Gaussian(np.array([1.0, 2.0]), sigma=[0.5, 0.5])
+    assert ra.Boltzmann(ra.schedules.two_phase(0.1, 1e6)) == ra.Boltzmann(
+        ra.schedules.two_phase(gap=0.1, horizon=10**6)
+    )
 
 
 def test_parameters_are_attributes_that_do_not_change() -> None:
-    policy, problem = ra.BoltzmannGumbel(C=0.5), ra.Bernoulli([0.5, 0.25])
+    policy, problem = ra.BoltzmannGumbel(C=0.5), ra.problems.Bernoulli([0.5, 0.25])
     assert (policy.C, policy.location) == (0.5, np.euler_gamma)  # type: ignore[attr-defined]
     assert problem.mean == (0.5, 0.25)  # type: ignore[attr-defined]
     for formula, name in ((policy, "C"), (problem, "mean"), (policy, "new")):
@@ -132,15 +143,15 @@ def test_parameters_are_attributes_that_do_not_change() -> None:
 def test_inputs_include_those_of_the_schedule() -> None:
     assert ra.UCB(C=1.0).inputs == {"t", "pulls", "mean"}
     assert ra.Boltzmann(1.0).inputs == {"mean", "z"}
-    assert ra.Boltzmann(ra.glie()).inputs == {"mean", "z", "t", "best", "worst"}
-    assert ra.Boltzmann(ra.two_phase(0.1, 100)).inputs == {"mean", "z", "t", "arms"}
+    assert ra.Boltzmann(ra.schedules.glie()).inputs == {"mean", "z", "t", "best", "worst"}
+    assert ra.Boltzmann(ra.schedules.two_phase(0.1, 100)).inputs == {"mean", "z", "t", "arms"}
 
 
 def test_short_names_leave_out_defaults() -> None:
     assert str(ra.BoltzmannGumbel(C=0.5)) == "BoltzmannGumbel(C=0.5)"
     assert str(ra.BoltzmannGumbel(C=0.5, location=0)) == "BoltzmannGumbel(C=0.5, location=0)"
     assert str(ra.UCB(C=1 / 3)) == "UCB(C=0.333333)"
-    assert str(ra.Boltzmann(ra.inverse_log(0.25))) == "Boltzmann(inverse_log(c=0.25))"
+    assert str(ra.Boltzmann(ra.schedules.inverse_log(0.25))) == "Boltzmann(inverse_log(c=0.25))"
 
 
 def test_a_family_keeps_what_its_function_says_of_itself() -> None:
@@ -211,8 +222,8 @@ def function(arguments: str, value: str = "0.0") -> Any:
 
 
 policy: Any = ra.policy
-schedule: Any = ra.schedule
-problem: Any = ra.problem
+schedule: Any = ra.schedules.schedule
+problem: Any = ra.problems.problem
 
 REFUSED: dict[str, tuple[Any, str]] = {
     "policy: unknown input": (lambda: policy(function("mean, colour")), "unknown input 'colour'.*t, pulls, mean, z"),
@@ -243,7 +254,7 @@ def test_decorators_refuse(make: Any, message: str) -> None:
         make()
 
 
-@pytest.mark.parametrize("family", [ra.UCB, ra.constant, ra.Bernoulli])
+@pytest.mark.parametrize("family", [ra.UCB, ra.schedules.constant, ra.problems.Bernoulli])
 def test_arguments_that_do_not_fit(family: Any) -> None:
     for arguments in ((), (1.0, 2.0, 3.0)):
         with pytest.raises(TypeError, match=rf"^{family.name}\(.*\): .*argument"):
@@ -272,7 +283,7 @@ def test_an_option_is_not_computed_with() -> None:
     with pytest.raises(TypeError, match=r"inside computes with mode.*got 'up'"):
         inside("up")
     with pytest.raises(TypeError, match="computes with mode"):
-        ra.simulate(exploring(), ra.Bernoulli([0.5, 0.4]), horizon=10, replications=1)
+        ra.simulate(exploring(), ra.problems.Bernoulli([0.5, 0.4]), horizon=10, replications=1)
 
 
 # Parameters and the formula's own attributes.

@@ -24,8 +24,8 @@ from rightarm.formula import Family, difference, from_specification
 from rightarm.formula.compile import Kernel, elementwise, jit
 from rightarm.formula.identity import identity
 from rightarm.formula.syntax import parse
+from rightarm.policies.policy import PolicyFamily
 from rightarm.problems.problem import ProblemFamily
-from rightarm.scores.policy import PolicyFamily
 
 Make = Callable[..., types.ModuleType]
 
@@ -61,7 +61,7 @@ SAME = {
     "a docstring of a helper": ("power=1):\n", 'power=1):\n        "Words."\n'),
     "a comment": ("+ SHIFT\n", "+ SHIFT  # shifted\n"),
     "layout": ("C * helper(pulls) + SHIFT", "(\n            C*helper( pulls )\n              + SHIFT)"),
-    "an annotation": ("C: float", "C: 'ra.Positive'"),
+    "an annotation": ("C: float", "C: 'ra.policies.Positive'"),
     "an annotation of an input": ("t, pulls", "t: float, pulls: float"),
     "an annotation of what is returned": ("= 1.0):", "= 1.0) -> object:"),
     "its own name": ("def formula", "def fórmula"),
@@ -286,11 +286,13 @@ def score(mean, z):  # type: ignore[no-untyped-def]
 class Wide(ra.noise.Law):
     """A law of a user's own."""
 
-    quantile = staticmethod(lambda word: word * 2.0)
+    def quantile(self, u: float) -> float:
+        return u * 2.0
 
 
 class Wider(ra.noise.Law):
-    quantile = staticmethod(lambda word: word * 3.0)
+    def quantile(self, u: float) -> float:
+        return u * 3.0
 
 
 def test_all_that_belongs_to_a_policy_counts() -> None:
@@ -308,7 +310,7 @@ def test_all_that_belongs_to_a_policy_counts() -> None:
         family(learn={"gain": lambda gain, reward: gain + reward}),
         family(learn={"loss": lambda loss, reward: loss + reward}),
         family(keep={"root": lambda mean: np.sqrt(mean)}),
-        family(law=(ra.propensity.Beta(), lambda pulls: (pulls, pulls))),
+        family(score_law=(ra.noise.Beta(), lambda pulls: (pulls, pulls))),
     ]
     assert len(set(identities)) == len(identities)
     assert family(noise=Wide()) == family(noise=Wide())
@@ -355,12 +357,12 @@ def test_a_formula_without_source_is_found_again_on_the_same_python(monkeypatch:
 
 
 def test_differences() -> None:
-    saved = ra.Boltzmann(ra.inverse_log(0.25)).specification()
-    assert difference(ra.Boltzmann(ra.inverse_log(0.25)), saved) is None
-    assert difference(ra.Boltzmann(ra.inverse_log(0.5)), saved) == "parameters"
-    assert difference(ra.Boltzmann(ra.inverse_sqrt(0.25)), saved) == "parameters"
+    saved = ra.Boltzmann(ra.schedules.inverse_log(0.25)).specification()
+    assert difference(ra.Boltzmann(ra.schedules.inverse_log(0.25)), saved) is None
+    assert difference(ra.Boltzmann(ra.schedules.inverse_log(0.5)), saved) == "parameters"
+    assert difference(ra.Boltzmann(ra.schedules.inverse_sqrt(0.25)), saved) == "parameters"
     assert difference(ra.Boltzmann(0.25), saved) == "parameters"
-    assert difference(ra.EpsilonGreedy(ra.inverse_log(0.25)), saved) == "formula"
+    assert difference(ra.EpsilonGreedy(ra.schedules.inverse_log(0.25)), saved) == "formula"
     noisy = ra.PerturbedMean(ra.noise.Gaussian(), scale=0.5).specification()
     assert difference(ra.PerturbedMean(ra.noise.Gaussian(), scale=0.5), noisy) is None
     assert difference(ra.PerturbedMean(ra.noise.Uniform(), scale=0.5), noisy) == "parameters"

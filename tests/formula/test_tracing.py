@@ -95,7 +95,7 @@ FORMS = {  # policy: (affine in z, steady, clocked)
     from_a_table(): (True, False, False),
     by_math(): (True, False, False),
     ra.BoltzmannGumbel(C=0.5): (True, True, False),
-    ra.Boltzmann(ra.glie()): (True, False, False),
+    ra.Boltzmann(ra.schedules.glie()): (True, False, False),
     ra.UCB(C=0.5): (True, False, True),
 }
 
@@ -135,7 +135,7 @@ def centred(pulls, mean, z):  # type: ignore[no-untyped-def]
 @pytest.mark.parametrize("policy", [of_the_sum(), centred()], ids=str)
 def test_arms_must_not_be_mixed(policy: ra.Policy) -> None:
     with pytest.raises(TypeError, match=f"{policy.family.name} mixes the arms"):
-        ra.simulate(policy, ra.Bernoulli([0.5, 0.4]), horizon=10)
+        ra.simulate(policy, ra.problems.Bernoulli([0.5, 0.4]), horizon=10)
 
 
 def test_a_formula_must_not_draw_by_itself() -> None:
@@ -152,7 +152,7 @@ def test_the_noise_belongs_to_a_policy() -> None:
 
     policies = [ra.policy(noise=law)(follow)() for law in (Gumbel(), Gaussian())]
     assert policies[0] != policies[1]
-    result = ra.simulate(policies, ra.Bernoulli([0.5, 0.4]), horizon=200, seed=1)
+    result = ra.simulate(policies, ra.problems.Bernoulli([0.5, 0.4]), horizon=200, seed=1)
     assert not np.array_equal(result.pulls[0], result.pulls[1])
     assert result.specification["policies"][0] != result.specification["policies"][1]
 
@@ -178,7 +178,7 @@ def test_mistakes_in_a_formula_are_explained() -> None:
         (drawing(), TypeError, "drawing gives another score each time"),
     ):
         with pytest.raises(error, match=message) as raised:
-            ra.simulate(policy, ra.Bernoulli([0.5, 0.4]), horizon=10)
+            ra.simulate(policy, ra.problems.Bernoulli([0.5, 0.4]), horizon=10)
         if policy == branching():
             assert "in branching, which is called with arrays" in raised.value.__notes__[0]
 
@@ -191,17 +191,17 @@ def test_parameters_are_checked_together_and_by_their_type() -> None:
     with pytest.raises(ValueError, match=r"horizon must be a whole number, got 2\.5"):
         rounded(2.5)
     with pytest.raises(ValueError, match=r"Uniform needs low ≤ high for every arm, got .*\[0\.0, 2\.0\]"):
-        ra.Uniform(low=[0, 2], high=1)
+        ra.problems.Uniform(low=[0, 2], high=1)
     with pytest.raises(ValueError, match=r"temperature must not be negative, got -0\.5 at t = 2"):
         ra.Boltzmann(lambda t: -1 / t)
 
 
-@ra.problem
+@ra.problems.problem
 def Lognormal(w, *, sigma):  # type: ignore[no-untyped-def]
     return np.exp(sigma * w)
 
 
-@ra.problem
+@ra.problems.problem
 def Both(u, w, *, p):  # type: ignore[no-untyped-def]
     return 1.0 * (u < p) + 0.1 * w
 
@@ -214,7 +214,7 @@ def test_means_are_integrated_or_asked_for() -> None:
 
 
 def test_a_result_knows_its_own_formulas() -> None:
-    @ra.problem(mean=lambda level: level)
+    @ra.problems.problem(mean=lambda level: level)
     def Local(u, *, level):  # type: ignore[no-untyped-def]
         return level + u - 0.5
 

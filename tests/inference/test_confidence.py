@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rightarm.inference.confidence import BETS, interval, joint_lower_bound, lower_bound
+from rightarm.inference.sequences import BETS, interval, joint_lower_bound, lower_bound
 
 REPLICATIONS, ROUNDS = 150, 400
 LIMIT = REPLICATIONS * 0.05 + 4.5 * math.sqrt(REPLICATIONS * 0.05 * 0.95)

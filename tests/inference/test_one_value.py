@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rightarm.inference.one_value import one_value
+from rightarm.inference.comparisons import one_value
 
-REMEDY = "window with a default of 0 (window_of_reward=..., default=0)"
+REMEDY = "window with a default of 0 (reward_window=..., default_reward=0)"
 
 
 def test_only_clicks() -> None:

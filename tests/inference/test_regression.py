@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from rightarm.inference.regression import FIXED, Gram, Regression
+from rightarm.inference.coefficients import FIXED, Gram, Regression
 from rightarm.types import F64
 
 

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 import naive_sequences as naive
 from rightarm import inference
-from rightarm.inference.confidence import interval
-from rightarm.inference.sequences import FEWEST, RHO, RHO_ESTIMATED
+from rightarm.inference.sequences import FEWEST, RHO, RHO_ESTIMATED, interval
 
 CASES = {
     "half": (400, 0.5, 100.0),

@@ -9,7 +9,7 @@ import pytest
 
 from few import few
 from rightarm.inference import weighted_difference
-from rightarm.inference.confidence import joint_lower_bound
+from rightarm.inference.sequences import joint_lower_bound
 
 
 def naive_robust(arms: list[int], chances: list[float], rewards: list[float]) -> list[float]:

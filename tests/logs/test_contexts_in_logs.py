@@ -10,7 +10,7 @@ import pytest
 
 import rightarm as ra
 from log_story import START
-from rightarm.logs import LogWriter, convert_log, log_info, read_log
+from rightarm.logs import Log, LogWriter, convert_log, read_log
 
 CONTEXTS: list[Any] = [[0.1, -2.0, 0.0], None, [1, 2, 3], [1e300, 5e-324, 1 / 3]]
 ARM_FEATURES: list[Any] = [[[1.0], [2.5]], None, None, [[0.0], [-1.0]]]
@@ -34,14 +34,14 @@ def test_contexts_are_read_as_they_were_written(path: Path) -> None:
     assert frame["error"].to_list() == [0.0, 0.0, 1e-3, 0.0]
     assert frame.schema["context"] == pl.List(pl.Float64)
     assert frame.schema["arm_features"] == pl.List(pl.List(pl.Float64))
-    assert "contexts    3 decisions have one" in str(log_info(path))
+    assert "contexts    3 decisions have one" in str(Log.read(path))
 
 
 def test_logs_without_contexts_have_no_such_columns(tmp_path: Path) -> None:
     with LogWriter(tmp_path / "log.jsonl") as log:
         log.decision(1, "red", 0.5, 1, 0, START)
     assert not {"context", "arm_features", "error"} & set(read_log(tmp_path / "log.jsonl").columns)
-    assert "decisions have one" not in str(log_info(tmp_path / "log.jsonl"))
+    assert "decisions have one" not in str(Log.read(tmp_path / "log.jsonl"))
 
 
 def test_parquet_keeps_contexts(path: Path, tmp_path: Path) -> None:
@@ -67,16 +67,16 @@ def test_what_is_no_context_is_refused(tmp_path: Path, given: dict[str, Any]) ->
 
 def test_features_stand_in_the_order_of_the_arms(tmp_path: Path) -> None:
     """Also after an arm came in the place of another, and was at the front of a list."""
-    policy = ra.UCB(C=1.0, estimator=ra.Linear(1, arm_features=1))
+    policy = ra.UCB(C=1.0, estimator=ra.estimators.Linear(1, arm_features=1))
     prices = {"a": [1.0], "b": [2.0], "c": [3.0], "d": [4.0]}
     with ra.Bandit(["a", "b", "c"], policy, log=tmp_path / "log.jsonl") as bandit:
         bandit.replace_arm("a", "d")
         bandit.ask(context=[0.5], arm_features=prices)
         bandit.retire_arm("b")
         bandit.restore_arm("b")
-        bandit.ask(context=[0.5], arm_features=prices, among=["d", "b"])
+        bandit.ask(context=[0.5], arm_features=prices, allowed=["d", "b"])
     frame = read_log(tmp_path / "log.jsonl")
-    for among, features in zip(frame["among"], frame["arm_features"], strict=True):
+    for among, features in zip(frame["allowed"], frame["arm_features"], strict=True):
         assert features.to_list() == [prices[arm] for arm in among]
 
 

@@ -1,18 +1,22 @@
-"""Logs in Parquet: made of JSON lines and back."""
+"""Logs in other formats, above all Parquet: made of JSON lines and back."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import get_args, get_type_hints
 
+import numpy as np
 import polars as pl
 import pytest
 
 import rightarm as ra
 from log_story import HEAD, START, play, story, written
-from rightarm.logs import LogWriter, convert_log, is_log, read_log
+from rightarm.logs import LogWriter, convert_log, is_log, read_log, to_obp
 from rightarm.logs.events import Cancellation, Changed
-from rightarm.logs.lines import Head
-from rightarm.logs.parquet import write_events
+from rightarm.logs.exports import EXPORTS
+from rightarm.logs.lines import Head, write_parquet
+from rightarm.messages import Format
 
 
 def test_a_log_becomes_parquet_and_lines_again(tmp_path: Path) -> None:
@@ -41,7 +45,7 @@ def test_an_empty_log_is_converted(tmp_path: Path) -> None:
 
 def test_what_cannot_be_converted_is_said(tmp_path: Path) -> None:
     written(tmp_path / "log.jsonl", story())
-    with pytest.raises(ValueError, match=r"target must end in \.jsonl or \.parquet, got .*log\.csv"):
+    with pytest.raises(ValueError, match=r"target must end in one of \.jsonl, \.parquet, .*, got .*log\.csv"):
         convert_log(tmp_path / "log.jsonl", tmp_path / "log.csv")
     with pytest.raises(FileExistsError, match=r"target must be a new file, got .*log\.jsonl, which exists"):
         convert_log(tmp_path / "log.jsonl", tmp_path / "log.jsonl")
@@ -59,7 +63,7 @@ def test_other_parquet_files_are_no_logs(tmp_path: Path) -> None:
     (tmp_path / "torn.parquet").write_bytes((tmp_path / "table.parquet").read_bytes()[:50])
     with pytest.raises(ValueError, match=r"torn\.parquet cannot be read as Parquet"):
         read_log(tmp_path / "torn.parquet")
-    write_events(Head("0", 1, 1, 1.0), [Cancellation(id=3, time=1.0)], tmp_path / "wrong.parquet")
+    write_parquet(Head("0", 1, 1, 1.0), [Cancellation(id=3, time=1.0)], tmp_path / "wrong.parquet")
     with pytest.raises(ValueError, match=r"wrong\.parquet, row 2: id must be .* for a cancel, got the unknown 3"):
         read_log(tmp_path / "wrong.parquet")
     right = pl.read_parquet(tmp_path / "wrong.parquet")
@@ -74,3 +78,13 @@ def test_other_parquet_files_are_no_logs(tmp_path: Path) -> None:
     right.with_columns(-pl.col("id")).write_parquet(tmp_path / "no.parquet")
     with pytest.raises(ValueError, match=r"no\.parquet, row 2: id must be int >= 0, got -3"):
         read_log(tmp_path / "no.parquet")
+
+
+def test_every_format_has_a_row_in_one_table(tmp_path: Path) -> None:
+    """What is added to the table is written by its ending; the service names all of them."""
+    written(tmp_path / "log.jsonl", story())
+    for name, export in EXPORTS.items():
+        assert convert_log(tmp_path / "log.jsonl", tmp_path / f"{name}{export.ending}").stat().st_size > 0
+    assert set(get_args(get_type_hints(Format)["format"])) == set(EXPORTS)
+    with np.load(tmp_path / "obp.npz") as feedback:
+        assert json.loads(str(feedback["arms"])) == to_obp(tmp_path / "log.jsonl")["arms"]

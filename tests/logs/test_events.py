@@ -43,7 +43,7 @@ EVERY: list[Event] = [
     Created(**RED_AND_BLUE, settings=Settings(reward_range=(-5, 5), control="red"), time=START, first_id=ORIGIN),
     Changed(arms=["red", "blue", True], time=START, reason="red is worse", prior=[Prior(True, 0.5, 1.5)], by="Ada"),
     decision(0, unit="visitor-17", meta={"page": "/start", "deep": [1, 2.5, None, {"ü": True}]}),
-    decision(1, unit=17, group="holdout", among=["red", True]),
+    decision(1, unit=17, group="holdout", allowed=["red", True]),
     decision(2, context=[1.0, 0.5], arm_features=[[0.25], [1.0], [2.0]], error=0.125),
     decision(3),
     decision(4),
@@ -93,27 +93,27 @@ def test_the_frame_has_the_last_reward(tmp_path: Path) -> None:
     assert frame["reward"].to_list() == [-1.0, 0.75, 0.5, 2.0, 0.0, 3.0]
     assert frame["corrected"].to_list() == [True, False, False, True, False, False]
     assert frame["cancelled"].to_list() == [False, False, False, True, False, False]
-    told = [None if told is None else told.timestamp() - START for told in frame["told"]]
-    assert told == [50, 51, 52, 53, None, 55]  # what expired keeps the time of its reward, silence has none
+    answered = [None if time is None else time.timestamp() - START for time in frame["answered_at"]]
+    assert answered == [50, 51, 52, 53, None, 55]  # what expired keeps the time of its reward, silence has none
     assert frame["unit"].to_list() == ["visitor-17", "17", None, None, None, None]
     assert frame["group"].to_list() == [None, "holdout", None, None, None, None]
     assert frame["meta"][0] == '{"page": "/start", "deep": [1, 2.5, null, {"\\u00fc": true}]}'
     assert frame["error"].to_list() == [0.0, 0.0, 0.125, 0.0, 0.0, 0.0]
-    assert ra.to_obp(tmp_path / "log.jsonl")["reward"].tolist() == frame["reward"].to_list()
+    assert ra.logs.to_obp(tmp_path / "log.jsonl")["reward"].tolist() == frame["reward"].to_list()
 
 
 def test_columns_that_no_decision_has_are_left_out(tmp_path: Path) -> None:
     with LogWriter(tmp_path / "log.jsonl") as log:
         log.write([decision(0, unit="a"), decision(1)])
-    assert read_log(tmp_path / "log.jsonl").columns[-2:] == ["among", "unit"]
+    assert read_log(tmp_path / "log.jsonl").columns[-2:] == ["allowed", "unit"]
 
 
 WRONG: dict[str, tuple[Event, str]] = {
     "arm of half a pair": (decision(9, arm="sky \ud800"), "surrogates not allowed"),
     "unit": (decision(9, unit=1.5), "unit"),
     "propensity": (decision(9, propensity=0.0), "propensity"),
-    "meta with a set": (decision(9, meta={"a": {object()}}), "a log keeps what JSON knows, got"),
-    "among twice": (decision(9, among=["red", "red"]), r"among must have every arm once, got \['red', 'red'\]"),
+    "meta with a set": (decision(9, meta={"a": {object()}}), "a log can only hold what JSON can, got"),
+    "among twice": (decision(9, allowed=["red", "red"]), r"allowed must have every arm once, got \['red', 'red'\]"),
     "arms twice": (Changed(arms=[1, 1.0], time=1.0), r"arms must have every arm once, got \[1, 1.0\]"),
     "an unknown setting": (Changed(settings={"flor": 0.1}, time=1.0), "flor is not a setting"),
     "a wrong setting": (Changed(settings={"floor": 2.0}, time=1.0), "floor must be from 0 to 1, got 2.0"),

@@ -22,13 +22,13 @@ LOG: dict[str, list[Any]] = {
 
 
 def test_feedback_for_obp() -> None:
-    feedback = ra.to_obp(LOG, missing=0.5)
+    feedback = ra.logs.to_obp(LOG, missing=0.5)
     assert feedback["arms"] == sorted(["red", "green", ODD])
     assert [feedback["arms"][i] for i in feedback["action"]] == LOG["arm"]
     assert feedback["reward"].tolist() == [1.0, 0.0, 0.5, 0.25, -2.0]
     assert feedback["pscore"].tolist() == LOG["propensity"]
     assert (feedback["n_rounds"], feedback["n_actions"]) == (5, 3)
-    assert ra.to_obp(LOG, arms=["red", "green", ODD, "new"])["n_rounds"] == 4
+    assert ra.logs.to_obp(LOG, arms=["red", "green", ODD, "new"])["n_rounds"] == 4
     assert feedback["action_context"].shape == (3, 3)
 
 
@@ -43,7 +43,7 @@ def test_obp_agrees(tmp_path: Path) -> None:
     log = {"arm": arms, "propensity": np.array([0.5, 0.3, 0.2])[arms], "reward": random.random(500)}
     contexts = {"context": random.normal(size=(500, 4)), "arm_features": [[[1.0, 0.5], [2.0, 0.0], [0.0, 3.0]]] * 500}
     for one in (log, log | contexts):
-        feedback = {name: np.array(v).tolist() for name, v in ra.to_obp(one, arms=range(3)).items()}
+        feedback = {name: np.array(v).tolist() for name, v in ra.logs.to_obp(one, arms=range(3)).items()}
         theirs = read_by_obp.estimates(python, feedback, law)
         rewards = np.clip(theirs["rewards"], 0.0, 1.0)
         ours = ra.evaluate(one, dict(enumerate(law)), arms=range(3), rewards=theirs["rewards"])
@@ -56,24 +56,24 @@ CONTEXTS: dict[str, list[Any]] = {
     "arm": ["red", "blue", "red"],
     "propensity": [0.5, 0.25, 0.5],
     "reward": [1.0, 0.5, 0.0],
-    "among": [["red", "blue"], ["blue", "red"], ["red"]],
+    "allowed": [["red", "blue"], ["blue", "red"], ["red"]],
     "context": [{"hour | UTC": 21.5, "_id": 0.0}, {"hour | UTC": -1e-7, "_id": 1.0}, {"hour | UTC": 0.0, "_id": 0.0}],
     "arm_features": [[[1.0, 2.0], [3.0, 0.0]], [[3.0, 0.0], [1.0, 2.0]], [[1.0, 2.0]]],
 }
 
 
 def test_feedback_with_features_for_obp() -> None:
-    feedback = ra.to_obp(CONTEXTS)
+    feedback = ra.logs.to_obp(CONTEXTS)
     assert feedback["context"].tolist() == [[21.5, 0.0], [-1e-7, 1.0], [0.0, 0.0]]
     assert feedback["action_context"].tolist() == [[3.0, 0.0], [1.0, 2.0]]
     changing = CONTEXTS | {"arm_features": [*CONTEXTS["arm_features"][:2], [[1.0, 2.5]]]}
-    assert ra.to_obp(changing)["action_context"].tolist() == [[1.0, 0.0], [0.0, 1.0]]
-    assert ra.to_obp(CONTEXTS, arms=["red", "blue", "new"])["action_context"].tolist() == np.eye(3).tolist()
+    assert ra.logs.to_obp(changing)["action_context"].tolist() == [[1.0, 0.0], [0.0, 1.0]]
+    assert ra.logs.to_obp(CONTEXTS, arms=["red", "blue", "new"])["action_context"].tolist() == np.eye(3).tolist()
 
 
 def test_features_as_text_for_vowpal_wabbit(tmp_path: Path) -> None:
     blue, red = "|arm blue |features x0:3.0", "|arm red |features x0 x1:2.0"
-    assert ra.to_vw(CONTEXTS, tmp_path / "log.txt").read_text() == (
+    assert ra.logs.to_vw(CONTEXTS, tmp_path / "log.txt").read_text() == (
         f"shared |context hour%20%7C%20UTC:21.5\n{blue}\n0:-1.0:0.5 {red}\n\n"
         f"shared |context hour%20%7C%20UTC:-1e-07 %5Fid\n0:-0.5:0.25 {blue}\n{red}\n\n"
         f"shared |context\n0:-0.0:0.5 {red}\n\n"
@@ -83,7 +83,7 @@ def test_features_as_text_for_vowpal_wabbit(tmp_path: Path) -> None:
 @pytest.mark.parametrize("ending", ["dsjson", "txt"])
 def test_vowpal_wabbit_reads_the_features(tmp_path: Path, ending: str) -> None:
     vw = pytest.importorskip("vowpalwabbit")
-    text = ra.to_vw(CONTEXTS, tmp_path / f"log.{ending}").read_text()
+    text = ra.logs.to_vw(CONTEXTS, tmp_path / f"log.{ending}").read_text()
     texts = text.splitlines() if ending == "dsjson" else text.removesuffix("\n\n").split("\n\n")
     workspace = vw.Workspace("--cb_explore_adf --noconstant --quiet" + (" --dsjson" if ending == "dsjson" else ""))
     features = {
@@ -120,32 +120,34 @@ def read_features(example: Any, names: dict[int, tuple[str, str]]) -> dict[tuple
 
 
 def test_features_are_called_as_in_the_policy_of_the_log(tmp_path: Path) -> None:
-    features = ra.Features(numbers=["hour", "reward"], categories={"device": ["phone"]}, required=True)
-    policy = ra.UCB(C=1.0, estimator=ra.Linear(features, arm_features=["price"]))
+    features = ra.estimators.Features(numbers=["hour", "reward"], categories={"device": ["phone"]}, required=True)
+    policy = ra.UCB(C=1.0, estimator=ra.estimators.Linear(features, arm_features=["price"]))
     with ra.Bandit(["red", "blue"], policy, log=tmp_path / "log.jsonl") as bandit:
         context = {"hour": 7, "reward": 3, "device": "phone"}
         bandit.tell(bandit.ask(context=context, arm_features={"red": [2.0], "blue": [5.0]}), 1.0)
-    text = ra.to_vw(tmp_path / "log.jsonl", tmp_path / "log.txt").read_text()
+    text = ra.logs.to_vw(tmp_path / "log.jsonl", tmp_path / "log.txt").read_text()
     assert text.startswith("shared |context hour:7.0 reward:3.0 device%3Dphone\n")
     assert "|arm red |features price:2.0\n" in text
-    wide = ra.read_log(tmp_path / "log.jsonl", features=True)
+    wide = ra.logs.read_log(tmp_path / "log.jsonl", features=True)
     assert wide["hour", "context reward", "device=phone", "device=other"].rows() == [(7.0, 3.0, 1.0, 0.0)]
     assert wide["reward"].to_list() == [1.0]
     assert "context" not in wide.columns
-    wide.drop("among", "arm_features", strict=False).write_csv(tmp_path / "log.csv")
-    assert ra.read_table(tmp_path / "log.csv")["reward"].to_list() == [1.0]
+    wide.drop("allowed", "arm_features", strict=False).write_csv(tmp_path / "log.csv")
+    assert ra.logs.read_table(tmp_path / "log.csv")["reward"].to_list() == [1.0]
 
 
 def test_events_are_called_as_decisions_are(tmp_path: Path) -> None:
     def event_ids(log: Any) -> list[str]:
-        return [json.loads(line)["EventId"] for line in ra.to_vw(log, tmp_path / "log.dsjson").read_text().splitlines()]
+        return [
+            json.loads(line)["EventId"] for line in ra.logs.to_vw(log, tmp_path / "log.dsjson").read_text().splitlines()
+        ]
 
-    with ra.LogWriter(tmp_path / "log.jsonl") as log:
+    with ra.logs.LogWriter(tmp_path / "log.jsonl") as log:
         for i in (17, 5, 9):
             log.decision(i, "red", 1.0, 1, 1, 1.0)
         log.reward(9, 1.0, 2.0)
         log.reward(17, 0.0, 2.0)
-    assert event_ids(tmp_path / "log.jsonl") == event_ids(ra.read_log(tmp_path / "log.jsonl")) == ["17", "9"]
+    assert event_ids(tmp_path / "log.jsonl") == event_ids(ra.logs.read_log(tmp_path / "log.jsonl")) == ["17", "9"]
     assert event_ids(LOG | {"id": [f"visit {i}" for i in range(5)]}) == ["visit 0", "visit 1", "visit 3", "visit 4"]
     assert event_ids(LOG) == ["1", "2", "3", "4"]
 
@@ -159,7 +161,7 @@ def labels(examples: Any, kind: Any) -> list[list[tuple[float, float]]]:
 @pytest.mark.parametrize("ending", ["dsjson", "txt"])
 def test_vowpal_wabbit_reads_it(tmp_path: Path, ending: str) -> None:
     vw = pytest.importorskip("vowpalwabbit")
-    path = ra.to_vw(LOG, tmp_path / f"log.{ending}")
+    path = ra.logs.to_vw(LOG, tmp_path / f"log.{ending}")
     texts = path.read_text().splitlines() if ending == "dsjson" else path.read_text().strip().split("\n\n")
     workspace = vw.Workspace("--cb_explore_adf --quiet" + (" --dsjson" if ending == "dsjson" else ""))
     names, kept = sorted(["red", "green", ODD]), [0, 1, 3, 4]
@@ -184,7 +186,7 @@ def test_vowpal_wabbit_learns_the_best_arm(tmp_path: Path, ending: str) -> None:
     arms = random.choice(3, p=[0.2, 0.2, 0.6], size=600)
     rewards = (random.random(600) < np.array([0.2, 0.9, 0.4])[arms]) * 1.0
     log = {"arm": np.array(["a", "b b", "c"])[arms].tolist(), "propensity": np.array([0.2, 0.2, 0.6])[arms]}
-    path = ra.to_vw(log | {"reward": rewards}, tmp_path / f"log.{ending}")
+    path = ra.logs.to_vw(log | {"reward": rewards}, tmp_path / f"log.{ending}")
     options = "--dsjson" if ending == "dsjson" else ""
     workspace = vw.Workspace(f"--cb_explore_adf --epsilon 0.1 {options} --quiet")
     texts = path.read_text().splitlines() if ending == "dsjson" else path.read_text().strip().split("\n\n")
@@ -201,9 +203,9 @@ def test_vowpal_wabbit_learns_the_best_arm_of_each_context(tmp_path: Path, endin
     random = np.random.default_rng(3)
     arms, phone = random.integers(2, size=800), random.integers(2, size=800)
     log = {"arm": arms, "propensity": [0.5] * 800, "reward": random.random(800) < 0.2 + 0.6 * (arms == phone)}
-    features = ra.Features(categories={"device": ["tv", "phone"]}, required=True)
+    features = ra.estimators.Features(categories={"device": ["tv", "phone"]}, required=True)
     contexts = features.encode_many([{"device": ["tv", "phone"][i]} for i in phone])
-    path = ra.to_vw(log | {"context": contexts}, tmp_path / f"log.{ending}")
+    path = ra.logs.to_vw(log | {"context": contexts}, tmp_path / f"log.{ending}")
     texts = path.read_text().splitlines() if ending == "dsjson" else path.read_text().strip().split("\n\n")
     options = "--dsjson" if ending == "dsjson" else ""
     workspace = vw.Workspace(f"--cb_explore_adf --epsilon 0.1 -q ca {options} --quiet")
@@ -215,11 +217,11 @@ def test_vowpal_wabbit_learns_the_best_arm_of_each_context(tmp_path: Path, endin
 
 
 def test_arms_to_choose_among(tmp_path: Path) -> None:
-    log = {"arm": [2, 3], "propensity": [0.5, 0.5], "reward": [1.0, 0.5], "among": [[1, 2], [3, 2]]}
-    text = ra.to_vw(log, tmp_path / "log.txt").read_text()
+    log = {"arm": [2, 3], "propensity": [0.5, 0.5], "reward": [1.0, 0.5], "allowed": [[1, 2], [3, 2]]}
+    text = ra.logs.to_vw(log, tmp_path / "log.txt").read_text()
     assert text == "|arm 1\n0:-1.0:0.5 |arm 2\n\n|arm 2\n0:-0.5:0.5 |arm 3\n\n"
 
 
 def test_wrong_endings() -> None:
     with pytest.raises(ValueError, match=r"path must end in .dsjson or .txt, got log.vw"):
-        ra.to_vw(LOG, "log.vw")
+        ra.logs.to_vw(LOG, "log.vw")

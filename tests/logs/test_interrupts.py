@@ -12,8 +12,8 @@ import pytest
 from interrupts import Interrupt, TimeIsUp, interrupted
 from log_story import START
 from rightarm.logs import LogWriter, read_log
-from rightarm.logs.blocks import read_events
 from rightarm.logs.events import Decision, Event, Reward
+from rightarm.logs.outcomes import read_events
 
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 

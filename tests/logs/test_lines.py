@@ -25,7 +25,7 @@ def test_a_log_begins_with_a_head_and_numbers_its_events(path: Path) -> None:
     assert lines[0] == {
         "event": "head",
         "format": "rightarm log",
-        "version": 3,
+        "version": 4,
         "part": 1,
         "first": 1,
         "time": START,
@@ -56,7 +56,7 @@ def changed(lines: list[str], how: str) -> list[str]:
         case "number missing":
             return [*lines[:8], lines[8].replace('"n":8,', ""), *lines[9:]]
         case _:
-            return [lines[0].replace('"version":3', '"version":4'), *lines[1:]]
+            return [lines[0].replace('"version":4', '"version":5'), *lines[1:]]
 
 
 WRONG = {
@@ -67,7 +67,7 @@ WRONG = {
     "head missing": "line 1: a part of a log must begin with a head, got",
     "head twice": "line 2: a head must be the first line of a file",
     "number missing": "line 9: a line must begin with the number of its event",
-    "newer": "line 1: format and version must be 'rightarm log' and 3, got 'rightarm log' and 4",
+    "newer": "line 1: format and version must be 'rightarm log' and 4, got 'rightarm log' and 5",
 }
 
 

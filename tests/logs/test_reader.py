@@ -31,10 +31,10 @@ NAMES: dict[str, tuple[list[Arm], list[Any]]] = {
 def test_arms_of_any_type(path: Path, arms: list[Arm], read: list[Any]) -> None:
     with LogWriter(path) as log:
         for i, arm in enumerate(arms):
-            log.decision(i, arm, 0.5, 1, 0, START, among=arms)
+            log.decision(i, arm, 0.5, 1, 0, START, allowed=arms)
     frame = read_log(path)
     assert frame["arm"].to_list() == read
-    assert frame["among"].to_list() == [read] * len(arms)
+    assert frame["allowed"].to_list() == [read] * len(arms)
 
 
 GOOD = '{"n":%d,"event":"decision","id":%d,"arm":"a","propensity":%s,"round":1,"version":0,"time":1.0}\n'
@@ -91,7 +91,7 @@ def test_tables_of_others(tmp_path: Path) -> None:
 def test_contexts_of_tables(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     path.write_text("arm,propensity,reward,hour,device,user\na,0.5,1,7,phone,u\nb,0.5,0,,tv,v\n")
-    features = ra.Features(numbers=["hour"], categories={"device": ["phone"]}, required=["device"])
+    features = ra.estimators.Features(numbers=["hour"], categories={"device": ["phone"]}, required=["device"])
     read = read_table(path, context=features)
     assert read["context"].to_list() == [[7.0, 0.0, 1.0, 0.0], [0.0, 1.0, 0.0, 1.0]]
     assert read.schema["context"] == pl.List(pl.Float64)
@@ -102,7 +102,7 @@ def test_contexts_of_tables(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"context must be columns of the table, arm, .*, user, got 'age'"):
         read_table(path, context=["age"])
     with pytest.raises(TypeError, match=r"row 1: user must be a number.*, got 'u'"):
-        read_table(path, context=ra.Features(numbers=["user"]))
+        read_table(path, context=ra.estimators.Features(numbers=["user"]))
 
 
 def test_categories_of_very_many_levels_are_hashed(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_categories_of_very_many_levels_are_hashed(tmp_path: Path) -> None:
     table = pl.DataFrame({"arm": ["a"] * 60, "propensity": 0.5, "reward": 1.0, "user": [f"u{i}" for i in range(60)]})
     table.write_parquet(path)
     contexts = read_table(path, context=["user"])["context"].to_list()
-    assert contexts == ra.Features(hashed={"user": 16}).encode_many(table.select("user")).tolist()
+    assert contexts == ra.estimators.Features(hashed={"user": 16}).encode_many(table.select("user")).tolist()
 
 
 def test_errors_of_tables_name_the_line(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 import rightarm as ra
 from log_story import START, play, story
 from rightarm.logs import LogWriter, convert_log, read_log
-from rightarm.logs.rotation import rotation_from
+from rightarm.logs.journals import rotation_from
 
 DAY = 86_400.0
 
@@ -63,9 +63,9 @@ def test_everything_that_reads_logs_reads_parts(tmp_path: Path) -> None:
     assert read_log(whole).equals(read_log(path))
     with LogWriter(whole) as one, LogWriter(path) as parts:
         assert one.identity == parts.identity
-    assert ra.to_obp(path)["reward"].tolist() == ra.to_obp(whole)["reward"].tolist()
-    assert ra.to_vw(path, tmp_path / "a.txt").read_text() == ra.to_vw(whole, tmp_path / "b.txt").read_text()
-    with pytest.warns(UserWarning, match="worth only"):
+    assert ra.logs.to_obp(path)["reward"].tolist() == ra.logs.to_obp(whole)["reward"].tolist()
+    assert ra.logs.to_vw(path, tmp_path / "a.txt").read_text() == ra.logs.to_vw(whole, tmp_path / "b.txt").read_text()
+    with pytest.warns(UserWarning, match="effective sample size"):
         assert ra.evaluate(path, "uniform", reward_range=(0, 10)) == ra.evaluate(whole, "uniform", reward_range=(0, 10))
 
 

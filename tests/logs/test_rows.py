@@ -37,8 +37,10 @@ def test_columns_of_unequal_length_are_refused() -> None:
 AMONG: dict[str, list[Any]] = {"an arm that it had not": [["a", "b"], ["a", "c"]], "an arm twice": [["a", "a"], ["b"]]}
 
 
-@pytest.mark.parametrize("among", AMONG.values(), ids=AMONG)
-def test_arms_that_cannot_have_been_chosen_among_are_refused(among: list[Any]) -> None:
-    log = {"arm": ["a", "b"], "propensity": [0.5, 0.5], "reward": [0.0, 1.0], "among": among}
-    with pytest.raises(ValueError, match=r"among must have the arm '.' of row . and every arm once, got \['a', '.'\]"):
+@pytest.mark.parametrize("allowed", AMONG.values(), ids=AMONG)
+def test_arms_that_cannot_have_been_chosen_among_are_refused(allowed: list[Any]) -> None:
+    log = {"arm": ["a", "b"], "propensity": [0.5, 0.5], "reward": [0.0, 1.0], "allowed": allowed}
+    with pytest.raises(
+        ValueError, match=r"allowed must have the arm '.' of row . and every arm once, got \['a', '.'\]"
+    ):
         evaluate(log, "uniform")

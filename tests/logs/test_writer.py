@@ -27,7 +27,7 @@ def path(tmp_path: Path) -> Path:
 
 def test_what_is_written_is_read(path: Path) -> None:
     with LogWriter(path) as log:
-        log.decision(7, "red", 0.5, round=1, version=0, time=START, among=["red", "blue"])
+        log.decision(7, "red", 0.5, round=1, version=0, time=START, allowed=["red", "blue"])
         log.decision(8, "blue", 1.0, round=1, version=0, time=START + 0.25)
         log.reward(8, -2.5, time=START + 1)
         log.decision(3, "red", 0.125, round=2, version=1, time=START + 2)
@@ -41,20 +41,20 @@ def test_what_is_written_is_read(path: Path) -> None:
         "reward",
         "round",
         "version",
-        "asked",
-        "told",
+        "decided_at",
+        "answered_at",
         "cancelled",
         "corrected",
-        "among",
+        "allowed",
     ]
     assert frame["id", "arm", "propensity", "reward", "round", "version", "cancelled"].rows() == [
         (7, "red", 0.5, None, 1, 0, False),
         (8, "blue", 1.0, -2.5, 1, 0, False),
         (3, "red", 0.125, None, 2, 1, True),
     ]
-    assert frame["among"].to_list() == [["red", "blue"], None, None]
-    assert frame["asked"].dt.epoch("us").to_list() == [int(1e6 * (START + s)) for s in (0, 0.25, 2)]
-    assert frame["told"].dt.epoch("us").to_list() == [None, int(1e6 * (START + 1)), int(1e6 * (START + 3))]
+    assert frame["allowed"].to_list() == [["red", "blue"], None, None]
+    assert frame["decided_at"].dt.epoch("us").to_list() == [int(1e6 * (START + s)) for s in (0, 0.25, 2)]
+    assert frame["answered_at"].dt.epoch("us").to_list() == [None, int(1e6 * (START + 1)), int(1e6 * (START + 3))]
 
 
 def test_an_empty_log_has_its_columns(path: Path) -> None:
@@ -236,8 +236,8 @@ WRONG_CALLS: dict[str, tuple[dict[str, Any], str]] = {
     "id text": ({"id": "1"}, "^id must be int, got '1'$"),
     "arm": ({"arm": None}, r"^arm must be bool \| int \| float \| str, got None$"),
     "arm inf": ({"arm": float("inf")}, "^arm must be finite, got inf$"),
-    "among": ({"among": ["b"]}, r"arm must be among \['b'\], got 'a'"),
-    "true is not 1": ({"arm": True, "among": [1]}, r"arm must be among \[1\], got True"),
+    "allowed": ({"allowed": ["b"]}, r"arm must be among \['b'\], got 'a'"),
+    "true is not 1": ({"arm": True, "allowed": [1]}, r"arm must be among \[1\], got True"),
     "time": ({"time": 1e12}, "^time must be float .*, got 1000000000000.0; times are in seconds since 1970$"),
     "twice": ({"id": 1}, "id must be a new one for every decision, got 1 again"),
     "meta": ({"meta": {"a": {1, 2}.union}}, "^event must be what JSON can keep: "),

@@ -1,4 +1,4 @@
-"""Laws of noise as a user would write them, beside SciPy's."""
+"""Noise laws as a user would write them, beside SciPy's."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def student_cdf(x: float, df: float) -> Any:
 class StudentT(Law):
     """With a parameter, and a quantile that is found by bisection: code of one's own may be anything that compiles."""
 
-    df: ra.Count = 3.0
+    df: ra.policies.Count = 3.0
 
     def quantile(self, u: Any) -> Any:
         low, high = -1.0, 1.0

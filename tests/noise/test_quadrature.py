@@ -13,9 +13,8 @@ from laws import THEIRS, Cauchy, Laplace, Logistic, StudentT, Triangular
 import rightarm as ra
 from few import few
 from naive import F64
-from rightarm.noise import Exponential, Gaussian, Gumbel, Law, Uniform, quadrature
+from rightarm.noise import Exponential, Gaussian, Gumbel, Law, Uniform, probability_of_largest, quadrature
 from rightarm.noise.law import draws
-from rightarm.propensity import of_largest
 
 ERROR = 1e-11
 
@@ -71,7 +70,7 @@ def naive(law: Law, location: F64, scale: F64, arm: int) -> float:
 @pytest.mark.parametrize("seed", few(1, range(3)))
 def test_against_many_digits(law: Law, seed: int) -> None:
     location, scale = problem(seed, decades=2.0 + 2 * (seed % 2))
-    found = of_largest(law, location, scale)
+    found = probability_of_largest(law, location, scale)
     with mp.workdps(20):
         for arm in range(location.size):
             assert abs(found[arm] - naive(law, location, scale, arm)) < ERROR
@@ -83,7 +82,7 @@ def test_against_many_digits(law: Law, seed: int) -> None:
 def test_against_scipy(law: Law, seed: int) -> None:
     """The same by SciPy's densities and Gauss's rule with 60 points between many cuts."""
     location, scale = problem(seed, decades=1.5)
-    theirs, found = THEIRS[law], of_largest(law, location, scale)
+    theirs, found = THEIRS[law], probability_of_largest(law, location, scale)
     nodes, weights = np.polynomial.legendre.leggauss(60)
     steps = [0.0, *np.geomspace(0.5, 1e6 if law == StudentT() else 1e4, 40)]
     cuts = np.unique(
@@ -123,7 +122,7 @@ class OwnUniform(Law):
 
 
 class OwnGaussian(Law):
-    quantile = Gaussian.quantile  # of a word, as the laws of the library have it
+    word_quantile = Gaussian.word_quantile
 
     def cdf(self, x: Any) -> Any:
         return 0.5 * math.erfc(-x / math.sqrt(2))
@@ -153,30 +152,32 @@ def test_against_the_laws_of_the_library(own: Law, ours: Law) -> None:
             scale[random.random(arms) < 0.3] = 0.0
         if case % 11 == 0:
             location[random.random(arms) < 0.3] = -np.inf
-        np.testing.assert_allclose(of_largest(own, location, scale), of_largest(ours, location, scale), atol=ERROR)
+        np.testing.assert_allclose(
+            probability_of_largest(own, location, scale), probability_of_largest(ours, location, scale), atol=ERROR
+        )
 
 
 @pytest.mark.parametrize("law", THEIRS, ids=str)
 def test_equal_arms_share(law: Law) -> None:
-    np.testing.assert_allclose(of_largest(law, [0.3] * 7, [0.2] * 7), 1 / 7, atol=ERROR)
-    np.testing.assert_allclose(of_largest(law, [1e9, 1e9], [1e-3, 1e-3]), 0.5, atol=ERROR)
-    assert of_largest(law, [2.0, 2.0, 1.0], [0.0] * 3).tolist() == [0.5, 0.5, 0.0]
+    np.testing.assert_allclose(probability_of_largest(law, [0.3] * 7, [0.2] * 7), 1 / 7, atol=ERROR)
+    np.testing.assert_allclose(probability_of_largest(law, [1e9, 1e9], [1e-3, 1e-3]), 0.5, atol=ERROR)
+    assert probability_of_largest(law, [2.0, 2.0, 1.0], [0.0] * 3).tolist() == [0.5, 0.5, 0.0]
 
 
 @pytest.mark.parametrize("law", THEIRS, ids=str)
 @pytest.mark.parametrize("narrow", [1e-9, 1e-15, 1e-30, 1e-200])
 def test_narrow_arms_at_one_place_beside_a_wide_one(law: Law, narrow: float) -> None:
     """They share what the wide one leaves, in shares that depend on the quotient of their scales only."""
-    found = of_largest(law, [0.3, 0.3, 0.5], [narrow, narrow / 4, 0.7])
+    found = probability_of_largest(law, [0.3, 0.3, 0.5], [narrow, narrow / 4, 0.7])
     below = float(np.asarray(law.cdf((0.3 - 0.5) / 0.7)))
-    pair = of_largest(law, [0.0, 0.0], [1.0, 0.25])
+    pair = probability_of_largest(law, [0.0, 0.0], [1.0, 0.25])
     slack = ERROR + (1e-3 * narrow**0.5 if isinstance(law, Cauchy | StudentT) else 2 * narrow * 40)
     np.testing.assert_allclose(found, [pair[0] * below, pair[1] * below, 1 - below], atol=slack)
 
 
 def test_two_narrow_laws_between_two_points_are_not_overlooked() -> None:
     """In an interval of 1, both rise between the same two points; by their values alone one would say one half."""
-    found = of_largest(Logistic(), [0.0, 1e-6, -50.0], [1e-9, 1e-9, 1.0])
+    found = probability_of_largest(Logistic(), [0.0, 1e-6, -50.0], [1e-9, 1e-9, 1.0])
     np.testing.assert_allclose(found, [0.0, 1.0, 0.0], atol=ERROR)
 
 
@@ -187,7 +188,7 @@ def test_against_draws_of_the_simulator(law: Law) -> None:
         count //= 4  # its quantile takes its time
     words = np.random.default_rng(11).integers(0, 2**32, (4, count), dtype=np.uint32)
     winners = np.argmax(location[:, None] + scale[:, None] * draws(law, words), axis=0)
-    for arm, p in enumerate(of_largest(law, location, scale)):
+    for arm, p in enumerate(probability_of_largest(law, location, scale)):
         assert abs((winners == arm).mean() - p) / math.sqrt(p * (1 - p) / count) < 4.5
 
 
@@ -255,7 +256,7 @@ class Endless(Law):
 )
 def test_laws_that_are_none_are_refused(law: Law, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        of_largest(law, [0.0, 0.25], [1.0, 0.5])
+        probability_of_largest(law, [0.0, 0.25], [1.0, 0.5])
 
 
 def test_interpolation_is_exact_for_polynomials() -> None:
@@ -267,6 +268,6 @@ def test_interpolation_is_exact_for_polynomials() -> None:
 
 def test_scales_and_locations_are_checked() -> None:
     with pytest.raises(ValueError, match=r"scale must be finite and not negative, got \[1.0, -1.0\]"):
-        of_largest(Logistic(), [0.0, 0.0], [1.0, -1.0])
+        probability_of_largest(Logistic(), [0.0, 0.0], [1.0, -1.0])
     with pytest.raises(ValueError, match="location must be a number"):
-        ra.propensity.of_largest(Logistic(), [0.0, math.nan], [1.0, 1.0])
+        ra.noise.probability_of_largest(Logistic(), [0.0, math.nan], [1.0, 1.0])

@@ -46,11 +46,11 @@ def test_affine(law: ra.noise.Law, expression: str, affine: bool) -> None:
 # Temperatures, by the definitions of sections 3 and 6.
 
 SCHEDULES = {
-    "constant": (ra.constant(0.3), naive.constant(0.3)),
-    "inverse_log": (ra.inverse_log(0.3), naive.inverse_log(0.3)),
-    "inverse_sqrt": (ra.inverse_sqrt(0.3), naive.inverse_sqrt(0.3)),
-    "two_phase": (ra.two_phase(0.5, 10_000), naive.two_phase(0.5, 10_000)),
-    "glie": (ra.glie(), naive.glie()),
+    "constant": (ra.schedules.constant(0.3), naive.constant(0.3)),
+    "inverse_log": (ra.schedules.inverse_log(0.3), naive.inverse_log(0.3)),
+    "inverse_sqrt": (ra.schedules.inverse_sqrt(0.3), naive.inverse_sqrt(0.3)),
+    "two_phase": (ra.schedules.two_phase(0.5, 10_000), naive.two_phase(0.5, 10_000)),
+    "glie": (ra.schedules.glie(), naive.glie()),
 }
 
 
@@ -68,14 +68,14 @@ def test_two_phases_meet_where_the_theorem_says() -> None:
     """η_t = 1 before τ, and log(tΔ²)/Δ from τ on."""
     tau = 16 * math.e * 3 * math.log(10_000) / 0.5**2
     for t, eta in ((math.floor(tau), 1.0), (math.ceil(tau), math.log(math.ceil(tau) * 0.5**2) / 0.5)):
-        scores = ra.Boltzmann(ra.two_phase(gap=0.5, horizon=10_000)).scores(t, [9] * 3, [0.0] * 3, [1.0] * 3)
+        scores = ra.Boltzmann(ra.schedules.two_phase(gap=0.5, horizon=10_000)).scores(t, [9] * 3, [0.0] * 3, [1.0] * 3)
         np.testing.assert_allclose(1 / scores, eta)
 
 
 @given(st.integers(2, 10**6), st.lists(st.floats(0, 1), min_size=2, max_size=6, unique=True))
 def test_glie_leaves_every_arm_its_share(t: int, means: list[float]) -> None:
     """Every arm has a probability of at least 1/(K t): the weights e^(η(μ̂ − best)) lie between 1/t and 1."""
-    beta = ra.Boltzmann(ra.glie()).scores(t, [1] * len(means), means, 1.0) - means
+    beta = ra.Boltzmann(ra.schedules.glie()).scores(t, [1] * len(means), means, 1.0) - means
     weights = np.exp((np.array(means) - max(means)) / beta)
     assert (weights / weights.sum()).min() >= (1 - 1e-6) / (len(means) * t)
 
@@ -108,7 +108,9 @@ def simulated_counts(policy: ra.Policy, t: int, pulls: list[int], means: list[fl
     """First choices of many replications that start from the state; t is the round after its pulls."""
     assert t == sum(pulls) + 1
     known: Any = {"pulls": pulls, "means": means}
-    result = ra.simulate(policy, ra.Deterministic(means), horizon=1, replications=size, seed=1, lanes=2_048, **known)
+    result = ra.simulate(
+        policy, ra.problems.Deterministic(means), horizon=1, replications=size, seed=1, lanes=2_048, **known
+    )
     return (result.pulls[0] - pulls).sum(axis=0)
 
 
@@ -173,7 +175,7 @@ def test_hot_boltzmann_takes_all_arms_alike(policy: ra.Policy, count: Count) -> 
     [
         ra.UCB(C=1.0),
         ra.Boltzmann(1e-300),
-        ra.Boltzmann(ra.glie()),
+        ra.Boltzmann(ra.schedules.glie()),
         ra.BoltzmannGumbel(C=1e-300),
         POLICIES["curious"].policy,
     ],
@@ -224,14 +226,14 @@ REFUSED = {
     "BGE at inf": Row(
         lambda: ra.BoltzmannGumbel(1.0, location=math.inf), ValueError, "location must be finite, got inf"
     ),
-    "constant of -1": Row(lambda: ra.constant(-1), ValueError, "c must be non-negative, got -1.0"),
-    "inverse_log of -1": Row(lambda: ra.inverse_log(-1), ValueError, "c must be positive, got -1.0"),
-    "inverse_sqrt of inf": Row(lambda: ra.inverse_sqrt(math.inf), ValueError, "c must be finite, got inf"),
-    "two_phase with gap 0": Row(lambda: ra.two_phase(0, 10), ValueError, "gap must be positive, got 0.0"),
+    "constant of -1": Row(lambda: ra.schedules.constant(-1), ValueError, "c must be non-negative, got -1.0"),
+    "inverse_log of -1": Row(lambda: ra.schedules.inverse_log(-1), ValueError, "c must be positive, got -1.0"),
+    "inverse_sqrt of inf": Row(lambda: ra.schedules.inverse_sqrt(math.inf), ValueError, "c must be finite, got inf"),
+    "two_phase with gap 0": Row(lambda: ra.schedules.two_phase(0, 10), ValueError, "gap must be positive, got 0.0"),
     "two_phase to 1.5": Row(
-        lambda: ra.two_phase(0.1, 1.5), ValueError, "horizon must be a whole number from 1 on, got 1.5"
+        lambda: ra.schedules.two_phase(0.1, 1.5), ValueError, "horizon must be a whole number from 1 on, got 1.5"
     ),
-    "glie of 1": Row(lambda: ra.glie(1.0), TypeError, "glie.*argument"),  # type: ignore[call-arg]
+    "glie of 1": Row(lambda: ra.schedules.glie(1.0), TypeError, "glie.*argument"),  # type: ignore[call-arg]
     "temperature -1": Row(lambda: ra.Boltzmann(-1.0), ValueError, "temperature must be non-negative, got -1.0"),
     "temperature text": Row(lambda: ra.Boltzmann("hot"), TypeError, "temperature must be a schedule.*got 'hot'"),  # type: ignore[arg-type]
     "temperature UCB": Row(
@@ -239,7 +241,9 @@ REFUSED = {
         TypeError,
         r"temperature must be a schedule.*got UCB\(C=1.0\)",
     ),
-    "schedule not called": Row(lambda: ra.Boltzmann(ra.glie), TypeError, "temperature must be a schedule.*got glie"),
+    "schedule not called": Row(
+        lambda: ra.Boltzmann(ra.schedules.glie), TypeError, "temperature must be a schedule.*got glie"
+    ),
     "function of x": Row(lambda: ra.Boltzmann(lambda x: 1.0), TypeError, "unknown input 'x'"),
     "round 0": Row(choose(round=0), ValueError, "round must be a whole number of at least 1, got 0"),
     "round 1.5": Row(choose(round=1.5), ValueError, "round must be a whole number of at least 1, got 1.5"),
@@ -277,15 +281,15 @@ def test_a_live_score_that_is_not_a_number_is_an_error() -> None:
 @pytest.mark.parametrize(
     ("policy", "words"),
     [
-        (ra.EpsilonGreedy(ra.decreasing(d=1e-200)), "float division by zero"),
-        (ra.EpsilonGreedy(ra.decreasing(d=1e200)), "Numerical result out of range"),
+        (ra.EpsilonGreedy(ra.schedules.decreasing(d=1e-200)), "float division by zero"),
+        (ra.EpsilonGreedy(ra.schedules.decreasing(d=1e200)), "Numerical result out of range"),
         (ra.Maillard(sigma=1e200), "Numerical result out of range"),
     ],
 )
 def test_a_formula_that_has_no_value_is_an_error_that_names_it(policy: ra.Policy, words: str) -> None:
     for use in (
         lambda: ra.Bandit(["a", "b"], policy),
-        lambda: ra.simulate(policy, ra.Bernoulli([0.5, 0.4]), horizon=10, replications=2, seed=1),
+        lambda: ra.simulate(policy, ra.problems.Bernoulli([0.5, 0.4]), horizon=10, replications=2, seed=1),
     ):
         with pytest.raises(ValueError, match=re.escape(f"{policy!r} has no value in round") + f".*{words}"):
             use()
@@ -294,7 +298,7 @@ def test_a_formula_that_has_no_value_is_an_error_that_names_it(policy: ra.Policy
 @pytest.mark.parametrize("mean", [0.0, 1e-300, 1e-12, 0.3, 1 - 1e-12, 1 - 2.0**-53, 1.0])
 def test_kl_ucb_of_arms_that_are_nearly_forgotten(mean: float) -> None:
     """However few pulls count, the score is a number from the mean to 1, and 1 at last."""
-    policy = ra.KLUCB(estimator=ra.Mean(discount=0.9))
+    policy = ra.KLUCB(estimator=ra.estimators.Mean(discount=0.9))
     for pulls in 10.0 ** np.arange(-99.0, 5.0):
         for t in (1.5, 10.0, 1e15):
             both: list[Any] = [policy.scores, functools.partial(compiled.scores, policy)]
@@ -305,7 +309,7 @@ def test_kl_ucb_of_arms_that_are_nearly_forgotten(mean: float) -> None:
 
 
 def test_a_bandit_goes_on_when_an_arm_is_nearly_forgotten() -> None:
-    bandit = ra.Bandit(["a", "b"], ra.KLUCB(), discount=0.9, seed=1)
+    bandit = ra.Bandit(["a", "b"], ra.KLUCB(estimator=ra.estimators.Mean(discount=0.9)), seed=1)
     bandit.tell(arm="a", reward=1.0)
     for i in range(300):
         bandit.tell(arm="b", reward=i % 2)
@@ -329,7 +333,7 @@ def test_kl_ms_of_near_ties() -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "before", "after"), [(ra.EXP3PlusPlus2017(), 2.7e8, 3.2e8), (ra.EXP3PlusPlus(), 5.5e8, 6.8e8)]
+    ("policy", "before", "after"), [(ra.EXP3PlusPlusImproved(), 2.7e8, 3.2e8), (ra.EXP3PlusPlus(), 5.5e8, 6.8e8)]
 )
 def test_gaps_count_for_exp3pp_only_after_very_many_rounds(policy: ra.Policy, before: float, after: float) -> None:
     """Two arms and a gap of 1, known to 10⁻³: until then the other arm's share is that of no gap at all."""

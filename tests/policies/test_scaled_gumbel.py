@@ -14,18 +14,18 @@ from few import few
 POLICY = ra.ScaledGumbel()
 
 
-@ra.problem(
+@ra.problems.problem(
     mean=lambda share, size, noise: share * size,
     second_moment=lambda share, size, noise: share * size**2 + noise**2,
 )
-def Paid(u, w, *, share: ra.Probability, size: float, noise: float = 0.0):  # type: ignore[no-untyped-def]
+def Paid(u, w, *, share: ra.policies.Probability, size: float, noise: float = 0.0):  # type: ignore[no-untyped-def]
     """One size of reward with some probability, and Gaussian noise on top: a coin, a sure arm or a quiet one."""
     return np.where(u < share, size, 0.0) + noise * w
 
 
-def coin_beside(coin: float, quiet: float, noise: float = 0.0) -> ra.Problem:
+def coin_beside(coin: float, quiet: float, noise: float = 0.0) -> ra.problems.Problem:
     """A coin that is worth more than the arm beside it, which pays about the same each time."""
-    made: ra.Problem = Paid(share=[coin, 1.0], size=[1.0, quiet], noise=[0.0, noise])
+    made: ra.problems.Problem = Paid(share=[coin, 1.0], size=[1.0, quiet], noise=[0.0, noise])
     return made
 
 
@@ -73,7 +73,10 @@ SCALES = [2.0**-498, 2.0**-30, 2.0**30, 2.0**498]  # 10⁻¹⁵⁰ to 10¹⁵⁰
 def test_the_unit_of_rewards_changes_no_pull(scale: float) -> None:
     def pulls(unit: float) -> list[np.ndarray]:
         values = unit * np.array([0.0, 0.125, 0.25, 1.0])
-        problems = [ra.Gaussian(values, sigma=unit * np.array([0.5, 0.0, 0.125, 1.0])), ra.Deterministic(values)]
+        problems = [
+            ra.problems.Gaussian(values, sigma=unit * np.array([0.5, 0.0, 0.125, 1.0])),
+            ra.problems.Deterministic(values),
+        ]
         return [ra.simulate(POLICY, each, horizon=2_000, replications=32, seed=3).pulls for each in problems]
 
     for plain, scaled in zip(pulls(1.0), pulls(scale), strict=True):
@@ -82,15 +85,17 @@ def test_the_unit_of_rewards_changes_no_pull(scale: float) -> None:
 
 @pytest.mark.parametrize("scale", [1e-150, 3.0, 1e98])  # live rewards may be 10¹⁰⁰
 @pytest.mark.parametrize("shift", [0.0, 1.0, -40.0])
-@pytest.mark.parametrize("estimator", [None, ra.Linear(1, ridge=0.0, standardise=False, intercept=False)], ids=str)
+@pytest.mark.parametrize(
+    "estimator", [None, ra.estimators.Linear(1, ridge=0.0, standardise=False, intercept=False)], ids=str
+)
 def test_shifted_and_multiplied_rewards_change_no_probability(
-    scale: float, shift: float, estimator: ra.Linear | None
+    scale: float, shift: float, estimator: ra.estimators.Linear | None
 ) -> None:
     """Live, with arms that pay different numbers, always the same number, and a single reward."""
     rewards = {"noisy": [0.0, 1.0, 0.5, 0.0], "sure": [0.25, 0.25, 0.25], "once": [0.375]}
     found = []
     for unit, start in ((1.0, 0.0), (scale, shift)):
-        bandit = ra.Bandit(rewards, POLICY if estimator is None else ra.ScaledGumbel(estimator=estimator), seed=1)
+        bandit = ra.Bandit(list(rewards), POLICY if estimator is None else ra.ScaledGumbel(estimator=estimator), seed=1)
         for arm, own in rewards.items():
             for reward in own:
                 context = None if estimator is None else [1.0]

@@ -93,7 +93,7 @@ def beta_thompson(t: int, pulls: F64, means: F64, random: np.random.Generator) -
 def test_regret_in_distribution(rounds: int, theirs_of: int) -> None:
     """NumPy's beta draws take all the time: few rounds see less of a difference than the many of `make test-all` do."""
     means, ours_of = [0.6, 0.5, 0.4, 0.55], 2_048
-    problem = ra.Bernoulli(means)
+    problem = ra.problems.Bernoulli(means)
     ours = ra.simulate(ra.BetaThompson(), problem, horizon=rounds, replications=ours_of, seed=7, checkpoints=1)
     theirs = naive.regret_of_many(
         beta_thompson,

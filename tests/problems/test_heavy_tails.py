@@ -16,7 +16,8 @@ import compiled
 import rightarm as ra
 from cases import PROBLEMS
 from naive import F64
-from rightarm.noise import Gaussian, compiled_law
+from rightarm.noise import Gaussian
+from rightarm.noise.law import compiled_law
 from rightarm.streams import fill_luck, initial_streams
 from rightarm.testing import check_problem
 
@@ -45,30 +46,30 @@ class Mixture:
         return self._moment(2) - self._moment(1) ** 2
 
 
-LAWS: dict[str, tuple[ra.Problem, Any]] = {
-    "pareto 1.01": (ra.Pareto(alpha=[1.01], scale=2.0), stats.pareto(1.01, scale=2.0)),
-    "pareto 1.5": (ra.Pareto(alpha=[1.5]), stats.pareto(1.5)),
-    "pareto 2": (ra.Pareto(alpha=[2.0], scale=0.1), stats.pareto(2.0, scale=0.1)),
-    "pareto 4": (ra.Pareto(alpha=[4.0], scale=1e12), stats.pareto(4.0, scale=1e12)),
-    "t 1.1": (ra.StudentT(mean=[0.0], df=1.1), stats.t(1.1)),
-    "t 2": (ra.StudentT(mean=[1.0], df=2.0, scale=3.0), stats.t(2.0, loc=1.0, scale=3.0)),
-    "t 2.5": (ra.StudentT(mean=[-1.0], df=2.5, scale=3.0), stats.t(2.5, loc=-1.0, scale=3.0)),
-    "t 1000": (ra.StudentT(mean=[0.5], df=1_000.0, scale=0.5), stats.t(1_000.0, loc=0.5, scale=0.5)),
-    "lognormal": (ra.LogNormal(mu=[0.5], sigma=1.0), stats.lognorm(1.0, scale=math.exp(0.5))),
-    "lognormal, wide": (ra.LogNormal(mu=[-1.0], sigma=3.0), stats.lognorm(3.0, scale=math.exp(-1.0))),
+LAWS: dict[str, tuple[ra.problems.Problem, Any]] = {
+    "pareto 1.01": (ra.problems.Pareto(alpha=[1.01], scale=2.0), stats.pareto(1.01, scale=2.0)),
+    "pareto 1.5": (ra.problems.Pareto(alpha=[1.5]), stats.pareto(1.5)),
+    "pareto 2": (ra.problems.Pareto(alpha=[2.0], scale=0.1), stats.pareto(2.0, scale=0.1)),
+    "pareto 4": (ra.problems.Pareto(alpha=[4.0], scale=1e12), stats.pareto(4.0, scale=1e12)),
+    "t 1.1": (ra.problems.StudentT(mean=[0.0], df=1.1), stats.t(1.1)),
+    "t 2": (ra.problems.StudentT(mean=[1.0], df=2.0, scale=3.0), stats.t(2.0, loc=1.0, scale=3.0)),
+    "t 2.5": (ra.problems.StudentT(mean=[-1.0], df=2.5, scale=3.0), stats.t(2.5, loc=-1.0, scale=3.0)),
+    "t 1000": (ra.problems.StudentT(mean=[0.5], df=1_000.0, scale=0.5), stats.t(1_000.0, loc=0.5, scale=0.5)),
+    "lognormal": (ra.problems.LogNormal(mu=[0.5], sigma=1.0), stats.lognorm(1.0, scale=math.exp(0.5))),
+    "lognormal, wide": (ra.problems.LogNormal(mu=[-1.0], sigma=3.0), stats.lognorm(3.0, scale=math.exp(-1.0))),
     "contaminated": (
-        ra.Contaminated(mean=[0.5], sigma=1.0, share=0.1, spread=5.0),
+        ra.problems.Contaminated(mean=[0.5], sigma=1.0, share=0.1, spread=5.0),
         Mixture(0.5, 1.0, 0.1, 5.0),
     ),
     "contaminated, narrower": (
-        ra.Contaminated(mean=[0.0], sigma=2.0, share=0.75, spread=0.1),
+        ra.problems.Contaminated(mean=[0.0], sigma=2.0, share=0.75, spread=0.1),
         Mixture(0.0, 2.0, 0.75, 0.1),
     ),
 }
 every_law = pytest.mark.parametrize("name", LAWS)
 
 
-def simulated(problem: ra.Problem, size: int, seed: int) -> F64:
+def simulated(problem: ra.problems.Problem, size: int, seed: int) -> F64:
     """Rewards of the first arm, compiled, from the simulator's own noise."""
     inputs, lanes = problem.inputs, 64
     asked = [name in inputs for name in ("u", "v", "w")]
@@ -103,29 +104,33 @@ def test_moments(name: str) -> None:
 
 def test_infinite_second_moments() -> None:
     """From where on, exactly."""
-    assert np.isinf(ra.Pareto(alpha=[1.5, 2.0, 2 + 1e-9]).second_moments).tolist() == [True, True, False]
-    assert np.isinf(ra.StudentT(mean=0.0, df=[1.5, 2.0, 2 + 1e-9]).second_moments).tolist() == [True, True, False]
+    assert np.isinf(ra.problems.Pareto(alpha=[1.5, 2.0, 2 + 1e-9]).second_moments).tolist() == [True, True, False]
+    assert np.isinf(ra.problems.StudentT(mean=0.0, df=[1.5, 2.0, 2 + 1e-9]).second_moments).tolist() == [
+        True,
+        True,
+        False,
+    ]
 
 
 def test_u_and_v_are_independent() -> None:
     """Their correlation, along with that of their squares, from the simulator's noise."""
-    problem = ra.problem(mean=lambda s: s)(lambda u, v, *, s: s * (u - 0.5) * (v - 0.5))(s=[12.0])
+    problem = ra.problems.problem(mean=lambda s: s)(lambda u, v, *, s: s * (u - 0.5) * (v - 0.5))(s=[12.0])
     rewards = simulated(problem, 500_000, seed=6)
     assert abs(rewards.mean()) * math.sqrt(rewards.size) < 4.5
     assert abs((rewards**2).mean() - 1) * math.sqrt(rewards.size) < 4.5 * (rewards**2).std()
 
 
 CHECKED = {
-    "pareto": ra.Pareto(alpha=[1.01, 1.5, 3.5], scale=[0.01, 1.0, 1.0]),
-    "student": ra.StudentT(mean=[0.0, 1e12, 0.3], df=[1.5, 3.0, 30.0]),
-    "lognormal": ra.LogNormal(mu=[0.0, math.log(1e12)], sigma=[1.0, 0.5]),
-    "contaminated": ra.Contaminated(mean=[0.0, 1e6], sigma=1.0, share=0.05, spread=10.0),
+    "pareto": ra.problems.Pareto(alpha=[1.01, 1.5, 3.5], scale=[0.01, 1.0, 1.0]),
+    "student": ra.problems.StudentT(mean=[0.0, 1e12, 0.3], df=[1.5, 3.0, 30.0]),
+    "lognormal": ra.problems.LogNormal(mu=[0.0, math.log(1e12)], sigma=[1.0, 0.5]),
+    "contaminated": ra.problems.Contaminated(mean=[0.0, 1e6], sigma=1.0, share=0.05, spread=10.0),
     "threefold": PROBLEMS["threefold"].problem,
 }
 
 
 @pytest.mark.parametrize("problem", CHECKED.values(), ids=CHECKED)
-def test_contract(problem: ra.Problem) -> None:
+def test_contract(problem: ra.problems.Problem) -> None:
     check_problem(problem)
 
 
@@ -140,7 +145,7 @@ def exact(formula: Callable[[Decimal], Decimal]) -> F64:
         return np.array([float(formula(Decimal(u))) for u in UNIT])
 
 
-def both_ways(problem: ra.Problem) -> list[F64]:
+def both_ways(problem: ra.problems.Problem) -> list[F64]:
     """Rewards at UNIT, with v so small that cos(2πv) is 1: live, and compiled."""
     u, v = np.array(UNIT), np.full(len(UNIT), 2.0**-53)
     arm = np.zeros(u.size, np.int64)
@@ -153,14 +158,14 @@ def test_digits_of_student(df: float) -> None:
     """Near u = 1 and for many degrees of freedom u^(−2/df) is next to 1, and 1 is taken off."""
     n = Decimal(df)
     radius = exact(lambda u: (n * ((u.ln() * (-2 / n)).exp() - 1)).sqrt())
-    for rewards in both_ways(ra.StudentT(mean=[0.0], df=df)):
+    for rewards in both_ways(ra.problems.StudentT(mean=[0.0], df=df)):
         np.testing.assert_allclose(rewards, radius, rtol=1e-14)
 
 
 @pytest.mark.parametrize("alpha", [1.01, 2.0, 1e3, 1e12])
 def test_digits_of_pareto(alpha: float) -> None:
     payment = exact(lambda u: 10**12 * (-u.ln() / Decimal(alpha)).exp())
-    for rewards in both_ways(ra.Pareto(alpha=[alpha], scale=1e12)):
+    for rewards in both_ways(ra.problems.Pareto(alpha=[alpha], scale=1e12)):
         np.testing.assert_allclose(rewards, payment, rtol=1e-14)
 
 
@@ -170,19 +175,19 @@ BIG = 2.0**40  # 10¹²
 @pytest.mark.parametrize(
     ("small", "large"),
     [
-        (ra.Pareto([1.01, 1.5, 3.0], scale=1.0), ra.Pareto([1.01, 1.5, 3.0], scale=BIG)),
+        (ra.problems.Pareto([1.01, 1.5, 3.0], scale=1.0), ra.problems.Pareto([1.01, 1.5, 3.0], scale=BIG)),
         (
-            ra.StudentT([0.0, 0.5], df=1.5, scale=1.0),
-            ra.StudentT([0.0, 0.5 * BIG], df=1.5, scale=BIG),
+            ra.problems.StudentT([0.0, 0.5], df=1.5, scale=1.0),
+            ra.problems.StudentT([0.0, 0.5 * BIG], df=1.5, scale=BIG),
         ),
         (
-            ra.Contaminated([0.0, 0.5], sigma=1.0, share=0.1, spread=10.0),
-            ra.Contaminated([0.0, 0.5 * BIG], sigma=BIG, share=0.1, spread=10.0),
+            ra.problems.Contaminated([0.0, 0.5], sigma=1.0, share=0.1, spread=10.0),
+            ra.problems.Contaminated([0.0, 0.5 * BIG], sigma=BIG, share=0.1, spread=10.0),
         ),
     ],
     ids=["pareto", "student", "contaminated"],
 )
-def test_large_rewards_lose_no_digits(small: ra.Problem, large: ra.Problem) -> None:
+def test_large_rewards_lose_no_digits(small: ra.problems.Problem, large: ra.problems.Problem) -> None:
     """Everything 2⁴⁰ times as large, the policy's scale too: the same pulls, and 2⁴⁰ times the regret, bit for bit."""
     here, there = (
         ra.simulate(ra.UCB(C=C), problem, horizon=3_000, replications=16, seed=1)

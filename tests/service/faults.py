@@ -26,7 +26,7 @@ BANDITS: dict[str, dict[str, Any]] = {
     "home": {"arms": ["red", "green", "blue"], "policy": "BoltzmannGumbel(C=0.3)", "floor": 0.01},
     "shop": {"arms": ["old", "new"], "policy": "Boltzmann(temperature=0.25)"},
 }
-TIMED = {"timed": {"arms": ["a", "b"], "policy": "UCB(C=0.5)", "window_of_reward": 3600.0, "default": 0.5}}
+TIMED = {"timed": {"arms": ["a", "b"], "policy": "UCB(C=0.5)", "reward_window": 3600.0, "default_reward": 0.5}}
 Bandits = Mapping[str, Mapping[str, Any]]
 
 
@@ -144,7 +144,7 @@ class Acknowledged:
             assert event["n"] == choice["version"] + 1, "another version"
         silent = {number: reward for number, reward in story.answers.items() if number not in self.rewards}
         assert story.answers == silent | self.rewards, "lost rewards"
-        assert set(silent.values()) <= {story.settings.get("default")} - {None}, "rewards of nobody"
+        assert set(silent.values()) <= {story.settings.get("default_reward")} - {None}, "rewards of nobody"
 
 
 class Load:
@@ -273,7 +273,7 @@ class Client:
     def _tell(self, name: str, decision: int) -> None:
         told = {"decision": decision, "reward": self._luck.choice([0.0, 0.25, 1.0])}
         answer, tries = self._acknowledged(f"/bandits/{name}/tell", told)
-        timed = "window_of_reward" in self.load.bandits[name]  # then it may come too late, and correct something
+        timed = "reward_window" in self.load.bandits[name]  # then it may come too late, and correct something
         assert answer["outcome"] == "learned" or timed or (answer["outcome"] == "duplicate" and tries > 1), answer
         self.load.known[name].rewards[decision] = told["reward"]
         self.load.count()

@@ -17,10 +17,9 @@ from typing import Any
 import httpx
 import uvicorn
 
-from rightarm.service.app import App
-from rightarm.service.server import Protocol, listen
+from rightarm.service.app import App, Protocol, listen
+from rightarm.service.monitoring import ServiceLog
 from rightarm.service.service import Service
-from rightarm.service.telemetry import Log
 from rightarm.store import Commits, open_store
 
 HOME = {"arms": ["red", "blue"], "policy": "UCB(C=0.5)", "reward_range": [0, 1], "seed": 1}
@@ -46,7 +45,7 @@ class Served:
 def served(store: str, **options: Any) -> Iterator[Served]:
     """A service on a store, with a bandit ``home``, if nobody needs a token."""
     log = io.StringIO()
-    app = App(Service(Commits(open_store(store)), log=Log(log), **options))
+    app = App(Service(Commits(open_store(store)), log=ServiceLog(log), **options))
     with running(app) as address, httpx.Client(base_url=address, timeout=60) as client:
         if not app.service.access.needed:
             assert client.put("/bandits/home", json=HOME).status_code == 201
@@ -56,7 +55,7 @@ def served(store: str, **options: Any) -> Iterator[Served]:
 @contextlib.contextmanager
 def listening(store: str, clock: Callable[[], float]) -> Iterator[str]:
     """The address of a service in this process whose clock the test moves."""
-    with running(App(Service(Commits(open_store(store, clock=clock)), log=Log(io.StringIO())))) as address:
+    with running(App(Service(Commits(open_store(store, clock=clock)), log=ServiceLog(io.StringIO())))) as address:
         yield address
 
 

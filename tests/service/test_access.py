@@ -13,7 +13,7 @@ from serving import HOME, served
 from rightarm.messages import Definition
 from rightarm.policies import UCB
 from rightarm.service.access import FRESH, Access, check_host_name, is_loopback
-from rightarm.service.problems import Refusal
+from rightarm.service.problem_details import Refusal
 from rightarm.service.service import THREADS
 from rightarm.store import open_store
 

@@ -38,12 +38,12 @@ def test_decisions_are_those_of_a_bandit_with_the_same_seed(app: Served) -> None
         told = app.post("/bandits/home/tell", {"decision": made["decision"], "reward": reward}).json()
         assert (told["outcome"], bandit.tell(expected, reward)) == ("learned", True)
     rows = app.get("/bandits/home/summary").json()["arms"]
-    assert rows == [{**row, "kind": "bounded"} for row in bandit.table()]
+    assert rows == [{**row, "kind": "bounded"} for row in bandit.summary().to_dicts()]
     answer = app.get("/bandits/home/difference", params={"arm": "red", "other": "blue", "confidence": 0.9}).json()
     expected_difference = bandit.difference("red", "blue", confidence=0.9)
     assert (answer["low"], answer["high"]) == (expected_difference.low, expected_difference.high)
     assert app.get("/bandits/home/best?tolerance=0.5").json()["cost"] == bandit.best(tolerance=0.5).cost
-    chances = app.post("/bandits/home/probabilities", {"among": ["red"]}).json()["probabilities"]
+    chances = app.post("/bandits/home/probabilities", {"allowed": ["red"]}).json()["probabilities"]
     assert chances == [{"arm": "red", "probability": 1.0}]
 
 
@@ -206,7 +206,7 @@ def test_only_so_many_read_events_at_once(app: Served) -> None:
 def test_what_is_streamed_counts_while_it_is_prepared(app: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     counted, page = list[int](), operations._page
 
-    def seen(service: Service, *arguments: Any) -> list[bytes]:
+    def seen(service: Service, *arguments: Any) -> operations._Page:
         counted.append(service.streams)
         return page(service, *arguments)
 

@@ -137,7 +137,7 @@ def test_the_better_button_wins(application: tuple[Send, ra.client.RemoteBandit,
     assert order.difference(BETTER, WORSE).better
     clock.now += 3_600
     send("GET", "/", "")  # which closes all windows but its own
-    rows = {row["arm"]: row for row in order.table()}
+    rows = {row["arm"]: row for row in order.summary().to_dicts()}
     assert sum(row["pulls"] for row in rows.values()) == VISITORS
     for arm, rate in RATES.items():
         error = np.sqrt(rate * (1 - rate) / rows[arm]["pulls"])
@@ -155,7 +155,7 @@ def test_whoever_comes_back_or_clicks_twice_counts_once(
     clock.now += 3_600
     assert visit(send, cookie)[0] == arm
     visit(send)
-    assert {row["arm"]: row["mean"] for row in order.table()}[arm] == 1.0
+    assert {row["arm"]: row["mean"] for row in order.summary().to_dicts()}[arm] == 1.0
     assert order.describe().rewards == 1
 
 
@@ -178,7 +178,7 @@ def test_nobody_tells_a_reward_without_having_seen_a_button(
         assert visit(send, cookie)[0] in RATES
     clock.now += 3_600
     visit(send)
-    rows = order.table()
+    rows = order.summary().to_dicts()
     assert sum(row["pulls"] for row in rows) == len(forged) + 4
     assert [row["mean"] for row in rows if row["pulls"]] == [0.0] * sum(row["pulls"] > 0 for row in rows)
 

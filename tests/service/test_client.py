@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import rightarm as ra
-from rightarm.client import Service
+from rightarm.client import RemoteService
 from rightarm.store import open_store
 from service_process import serving
 
@@ -24,17 +24,17 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture
-def service(url: str) -> Iterator[Service]:
+def service(url: str) -> Iterator[RemoteService]:
     with ra.connect(url) as found:
         yield found
 
 
-def test_the_service_decides_as_a_bandit_with_the_same_seed(service: Service) -> None:
+def test_the_service_decides_as_a_bandit_with_the_same_seed(service: RemoteService) -> None:
     settings: dict[str, Any] = {"reward_range": (0, 1), "floor": 0.05, "holdout": 0.1, "control": "red"}
     home = service.create("same", ["red", "green", 3], ra.BoltzmannGumbel(C=0.1), seed=5, **settings)
     model = ra.Bandit(["red", "green", 3], ra.BoltzmannGumbel(C=0.1), seed=5, **settings)
     for i in range(40):
-        options: dict[str, Any] = {"among": ["red", 3]} if i % 3 == 0 else {}
+        options: dict[str, Any] = {"allowed": ["red", 3]} if i % 3 == 0 else {}
         mine, theirs = home.ask(**options), model.ask(**options)
         assert mine == theirs
         assert home.tell(mine, i % 2) is model.tell(theirs, i % 2) is True
@@ -49,15 +49,14 @@ def test_the_service_decides_as_a_bandit_with_the_same_seed(service: Service) ->
     assert [home.cancel(last), home.cancel(last)] == [model.cancel(other), model.cancel(other)] == [True, False]
     assert home.tell(arm=3, reward=0.5) is model.tell(arm=3, reward=0.5) is True
     assert home.probabilities() == pytest.approx(model.probabilities(), rel=1e-12)
-    assert home.table() == model.table()
     assert home.summary().equals(model.summary())
     assert str(home.difference("red", 3)) == str(model.difference("red", 3))
     found, known = home.best(tolerance=0.5), model.best(tolerance=0.5)
     assert (found.leader, found.stop, str(found)) == (known.leader, known.stop, str(known))
 
 
-def test_a_refund_within_a_window_and_a_moment_told_by_mistake(service: Service) -> None:
-    settings: dict[str, Any] = {"window_of_reward": 1e6, "learn": "at close", "default": 0.0}
+def test_a_refund_within_a_window_and_a_moment_told_by_mistake(service: RemoteService) -> None:
+    settings: dict[str, Any] = {"reward_window": 1e6, "learn": "at close", "default_reward": 0.0}
     home, model = (
         service.create("refunds", ["a"], ra.UCB(C=0.5), seed=1, **settings),
         ra.Bandit(["a"], ra.UCB(C=0.5), seed=1, **settings),
@@ -73,11 +72,11 @@ def test_a_refund_within_a_window_and_a_moment_told_by_mistake(service: Service)
         right.tell(other, 0.2 if i == 4 else i / 30)
     assert stamped.correct(made[0][4], 0.2) is True
     assert stamped.probabilities() == pytest.approx(right.probabilities(), rel=1e-12)
-    assert stamped.table() == right.table()
+    assert stamped.summary().equals(right.summary())
 
 
-def test_contexts_and_features_of_arms(service: Service) -> None:
-    policy = ra.BoltzmannGumbel(C=0.1, estimator=ra.Linear(["hour"], arm_features=["price"]))
+def test_contexts_and_features_of_arms(service: RemoteService) -> None:
+    policy = ra.BoltzmannGumbel(C=0.1, estimator=ra.estimators.Linear(["hour"], arm_features=["price"]))
     home, model = service.create("offers", ["a", "b"], policy, seed=1), ra.Bandit(["a", "b"], policy, seed=1)
     features = {"a": {"price": 1.0}, "b": {"price": 2.0}}
     for hour in range(5):
@@ -93,19 +92,19 @@ def test_contexts_and_features_of_arms(service: Service) -> None:
         home.ask(context={}, arm_features=features)
 
 
-def test_keys_and_units_are_the_same_decision(service: Service) -> None:
+def test_keys_and_units_are_the_same_decision(service: RemoteService) -> None:
     home = service.create("sticky", ["a", "b"])
     assert home.ask(unit="visitor 17") == home.ask(unit="visitor 17")
     first = home.ask(key="once")
     assert home.ask(key="once") == first != home.ask(key="twice")
     with pytest.raises(ValueError, match=r"key must be a new one .* \(status 409\)"):
-        home.ask(key="once", among=["a"])
+        home.ask(key="once", allowed=["a"])
     assert [home.tell(first, 1.0), home.tell(first, 1.0)] == [True, False]
     assert [home.tell(arm="a", reward=1.0, key="k"), home.tell(arm="a", reward=1.0, key="k")] == [True, False]
-    assert sum(row["pulls"] for row in home.table()) == 2
+    assert home.summary()["pulls"].sum() == 2
 
 
-def test_changes(service: Service) -> None:
+def test_changes(service: RemoteService) -> None:
     home = service.create("changing", ["a", "b"], "UCB(C=0.5)")
     home.add_arm("c", prior=(0.5, 10))
     assert home.arms == ["a", "b", "c"]
@@ -127,7 +126,7 @@ def test_changes(service: Service) -> None:
     assert sum(hour.decisions for hour in home.history()) == 1
 
 
-def test_errors(service: Service) -> None:
+def test_errors(service: RemoteService) -> None:
     home = service.create("errors", ["a", "b"], reward_range=(0, 1))
     decision = home.ask()
     home.tell(decision, 1.0)
@@ -136,7 +135,7 @@ def test_errors(service: Service) -> None:
         (lambda: home.tell(12345, 1.0), LookupError, "decision 12345 was never made"),
         (lambda: home.tell(decision, 0.0), ValueError, "409"),
         (lambda: home.tell(home.ask(), 2.0), ValueError, "reward must be from 0"),
-        (lambda: home.ask(among=["x"]), ValueError, "among must be"),
+        (lambda: home.ask(allowed=["x"]), ValueError, "allowed must be"),
         (lambda: service.create("errors", ["a", "c"]), ValueError, "errors is there already"),
         (lambda: service.create("wrong", ["a", "b"], "os.system('x')"), ValueError, "policy"),
     ]
@@ -169,7 +168,7 @@ class Forgetful(httpx.HTTPTransport):
 def test_nothing_counts_twice_if_every_answer_is_lost_once(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("time.sleep", lambda seconds: None)
     with ra.connect(url, transport=Forgetful()) as service:
-        home = service.create("lost", ["a", "b"], several="sum", window_of_reward=3600.0, learn="at once")
+        home = service.create("lost", ["a", "b"], repeated="sum", reward_window=3600.0, learn="at once")
         decisions = [home.ask() for _ in range(10)] + home.ask(10)
         assert len({decision.id for decision in decisions}) == 20
         for decision in decisions[:10]:
@@ -181,20 +180,21 @@ def test_nothing_counts_twice_if_every_answer_is_lost_once(url: str, monkeypatch
         assert found.decisions == 20
         rewards = [event for event in home.events() if "reward" in event]
         assert len(rewards) == 10 + 10 + 10 + 1
-        assert sum(row["pulls"] for row in home.table()) == 21
+        assert home.summary()["pulls"].sum() == 21
 
 
 def test_the_same_awaited(url: str) -> None:
     async def visits() -> list[float]:
-        async with ra.connect_async(url) as service:
+        async with ra.client.connect_async(url) as service:
             home = await service.create("awaited", ["a", "b"])
             decisions = await asyncio.gather(*(home.ask(unit=f"visitor {i}") for i in range(50)))
             told = await asyncio.gather(*(home.tell(decision, 1.0) for decision in decisions))
             assert told == [True] * 50
             assert "awaited" in [name async for name in service]
-            return [row["pulls"] for row in await home.table()]
+            return (await home.summary())["pulls"].to_list()
 
-    assert sum(asyncio.run(visits())) == 50
+    with pytest.warns(UserWarning, match="all 50 rewards are 1"):
+        assert sum(asyncio.run(visits())) == 50
 
 
 def test_tokens_are_needed_once_there_are_some(tmp_path: Path) -> None:
@@ -214,8 +214,10 @@ def test_tokens_are_needed_once_there_are_some(tmp_path: Path) -> None:
                 call()
 
 
-def test_arms_are_compared_in_a_segment(service: Service) -> None:
-    policy = ra.BoltzmannGumbel(C=0.1, estimator=ra.Linear(ra.Features(categories={"device": ["phone", "desktop"]})))
+def test_arms_are_compared_in_a_segment(service: RemoteService) -> None:
+    policy = ra.BoltzmannGumbel(
+        C=0.1, estimator=ra.estimators.Linear(ra.estimators.Features(categories={"device": ["phone", "desktop"]}))
+    )
     home = service.create("segments", ["red", "blue"], policy, reward_range=(0, 1))
     for place in range(40):
         home.tell(home.ask(context={"device": ["phone", "desktop"][place % 2]}), place % 2)

@@ -22,7 +22,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]
     """The address of a service and that of its store, with a bandit that has lived a little."""
     store = f"sqlite:///{tmp_path_factory.mktemp('store')}/home.db"
     with serving(store) as url, ra.connect(url) as service:
-        policy = ra.BoltzmannGumbel(C=0.1, estimator=ra.Linear(["hour"]))
+        policy = ra.BoltzmannGumbel(C=0.1, estimator=ra.estimators.Linear(["hour"]))
         home = service.create("home", ["a", "b", 3], policy, reward_range=(0, 1), seed=1)
         decisions = home.ask(contexts=[{"hour": hour % 24} for hour in range(1_000)])
         home.tell([(decision, decision.id % 2) for decision in decisions])
@@ -46,20 +46,20 @@ def exported(url: str, kind: str, path: Path) -> Path:
 def test_the_log_is_the_bandit(place: tuple[str, str], tmp_path: Path) -> None:
     log = exported(place[0], "jsonl", tmp_path / "home.jsonl")
     home = ra.connect(place[0])["home"]
-    frame = ra.read_log(log)
+    frame = ra.logs.read_log(log)
     assert frame.height == 1_100
     assert frame["reward"].drop_nulls().len() == 1_000
     with ra.Bandit.from_log(log) as again:
-        assert again.table() == home.table()
+        assert again.summary().equals(home.summary())
     events = [json.loads(line) for line in log.read_bytes().splitlines()]
     assert events[1:] == home.events() == list(home.events(limit=10**6))
     parquet = exported(place[0], "parquet", tmp_path / "home.parquet")
-    assert ra.read_log(parquet).equals(frame)
+    assert ra.logs.read_log(parquet).equals(frame)
 
 
 def test_what_other_programs_read(place: tuple[str, str], tmp_path: Path) -> None:
     log = exported(place[0], "jsonl", tmp_path / "home.jsonl")
-    feedback, expected = np.load(exported(place[0], "obp", tmp_path / "home.npz")), ra.to_obp(log)
+    feedback, expected = np.load(exported(place[0], "obp", tmp_path / "home.npz")), ra.logs.to_obp(log)
     assert json.loads(str(feedback["arms"])) == expected["arms"] == ['"a"', '"b"', "3"]
     assert (int(feedback["n_rounds"]), int(feedback["n_actions"])) == (1_000, 3)
     for name in ("context", "action_context", "action", "reward", "pscore"):

@@ -20,18 +20,18 @@ from uvicorn.server import ServerState
 
 from rightarm.errors import WrongType, WrongValue
 from rightarm.evaluation import sample_ratio
+from rightarm.logs.events import ENCODER, Changed, Decision, Event
 from rightarm.service import app as app_module
-from rightarm.service import server
+from rightarm.service import app as server
 from rightarm.service.access import LOCAL
 from rightarm.service.app import App, depth
-from rightarm.service.operations import Operation, Request
-from rightarm.service.policy_texts import Policies
-from rightarm.service.problems import Refusal, Response, refusal_of, reply_to
-from rightarm.service.ratio import Watch
-from rightarm.service.reading import arms_by_text
-from rightarm.service.service import Service
-from rightarm.service.telemetry import Log, Metrics
-from rightarm.store import Commits, Conflict, NotFound, Unavailable, open_store
+from rightarm.service.background import Watch
+from rightarm.service.monitoring import Metrics, ServiceLog
+from rightarm.service.operations import Operation, Request, arms_by_text
+from rightarm.service.problem_details import Refusal, Response, refusal_of, reply_to
+from rightarm.service.service import Policies, Service
+from rightarm.store import Commits, Conflict, Missing, Unavailable, open_store
+from rightarm.store.table_journal import StoredEvent
 
 
 def problem_of(error: Exception) -> Any:
@@ -44,7 +44,7 @@ def test_errors_have_their_statuses() -> None:
     with pytest.raises(msgspec.ValidationError) as missing:
         msgspec.json.decode(b'{"rewards": [{}]}', type=dict[str, list[msgspec.defstruct("One", [("reward", float)])]])  # type: ignore[misc]
     cases: list[tuple[Exception, int, str | None, str]] = [
-        (NotFound("no", "name"), 404, "name", "not_found"),
+        (Missing("no", "name"), 404, "name", "not_found"),
         (Conflict("no", "key"), 409, "key", "conflict"),
         (Conflict("no", "key", code="key_taken"), 409, "key", "key_taken"),
         (Unavailable("no"), 503, None, "unavailable"),
@@ -91,14 +91,15 @@ def test_policies_of_modules_that_were_named_at_start(tmp_path: Path, monkeypatc
 
 
 def test_the_watch_gives_what_sample_ratio_gives() -> None:
-    lines = [json.dumps({"event": "arms", "n": 1, "arms": ["a", "b"]}).encode()]
     arms = ["a"] * 30 + ["b"] * 30
+    events: list[Event] = [Changed(arms=["a", "b"], time=1.0)]
     for n, arm in enumerate(arms, start=2):
-        lines.append(json.dumps({"event": "decision", "n": n, "id": n, "arm": arm, "propensity": 0.5}).encode())
+        events.append(Decision(id=n, arm=arm, propensity=0.5, round=n, version=n - 1, time=1.0))
+    stored = [StoredEvent(n, ENCODER.encode(event).decode(), b"") for n, event in enumerate(events, start=1)]
     watch = Watch()
-    watch.take(lines[:40])
-    watch.take(lines[40:])
-    expected = sample_ratio({"arm": arms, "propensity": [0.5] * 60, "among": [["a", "b"]] * 60}).e_value
+    watch.take(stored[:40])
+    watch.take(stored[40:])
+    expected = sample_ratio({"arm": arms, "propensity": [0.5] * 60, "allowed": [["a", "b"]] * 60}).e_value
     assert watch.look() == expected > 100
 
 
@@ -119,7 +120,7 @@ def test_histograms_are_prometheus_own() -> None:
 def test_who_writes_to_the_log_never_waits_for_it() -> None:
     read, write = __import__("os").pipe()
     with contextlib.suppress(BrokenPipeError), open(write, "w") as file:
-        log = Log(file)
+        log = ServiceLog(file)
         for i in range(20_000):  # far more than a pipe holds that nobody reads
             log.say("something", number=i)
         log.close()
@@ -128,7 +129,7 @@ def test_who_writes_to_the_log_never_waits_for_it() -> None:
 
 def test_lines_are_written_in_their_order() -> None:
     file = io.StringIO()
-    log = Log(file)
+    log = ServiceLog(file)
     for i in range(100):
         log.say("something", number=i)
     log.close()
@@ -146,7 +147,7 @@ def test_a_full_disk_does_not_end_the_log() -> None:
             return super().write(text)
 
     file = Full()
-    log = Log(file)
+    log = ServiceLog(file)
     log.say("lost")
     assert file.refused.wait(60)
     log.say("kept")
@@ -155,7 +156,7 @@ def test_a_full_disk_does_not_end_the_log() -> None:
 
 
 def test_results_and_errors_come_to_the_event_loop(sqlite_url: str) -> None:
-    service = Service(Commits(open_store(sqlite_url)), log=Log(io.StringIO()))
+    service = Service(Commits(open_store(sqlite_url)), log=ServiceLog(io.StringIO()))
     dones = list[Any]()
     service.commits.call = lambda work, done: dones.append(done)  # type: ignore[method-assign]
 
@@ -176,7 +177,7 @@ class Slow:
     """A service of which nothing is used but its metrics and its log."""
 
     def __init__(self) -> None:
-        self.metrics, self.log = Metrics(), Log(io.StringIO())
+        self.metrics, self.log = Metrics(), ServiceLog(io.StringIO())
         self.access = self
 
     def check_host(self, headers: Any) -> None:

@@ -19,14 +19,14 @@ from postgres import Postgres
 from rightarm.messages import Ask, Definition
 from rightarm.policies import UCB
 from rightarm.service.background import Ratios, Windows, load, see_tokens
-from rightarm.service.problems import Refusal
+from rightarm.service.monitoring import ServiceLog
+from rightarm.service.problem_details import Refusal
 from rightarm.service.service import Service
-from rightarm.service.telemetry import Log
-from rightarm.store import Commits, Unavailable, open_store, verbs
+from rightarm.store import Commits, Unavailable, open_store
 
 
 async def ask(service: Service) -> None:
-    await service.commit("home", lambda live: verbs.ask(live, Ask()))
+    await service.commit("home", lambda live: live.ask(Ask()))
 
 
 FIRST: dict[str, Callable[[Service], Awaitable[None]]] = {
@@ -44,8 +44,8 @@ def test_connections_that_were_cut_while_nobody_asked_are_not_noticed(
 ) -> None:
     """Whoever comes first when the database is back, a request or work in the background, gets its answer."""
     store = open_store(postgres_url)
-    store.do(store.create("home", Definition(arms=["a", "b"], window_of_reward=60, default=0.0), UCB(C=0.5), "me"))
-    service = Service(Commits(store), log=Log(io.StringIO()))
+    store.do(store.create("home", Definition(arms=["a", "b"], reward_window=60, default_reward=0.0), UCB(C=0.5), "me"))
+    service = Service(Commits(store), log=ServiceLog(io.StringIO()))
 
     async def play() -> None:
         await load(service, lambda: None)
@@ -62,7 +62,7 @@ def test_connections_that_were_cut_while_nobody_asked_are_not_noticed(
 
 
 def test_a_service_that_loads_or_ends_is_not_ready(sqlite_url: str) -> None:
-    service = Service(Commits(open_store(sqlite_url)), log=Log(io.StringIO()))
+    service = Service(Commits(open_store(sqlite_url)), log=ServiceLog(io.StringIO()))
 
     async def play() -> None:
         with pytest.raises(Refusal, match="bandits are being loaded"):

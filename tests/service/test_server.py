@@ -14,7 +14,7 @@ from serving import HOME, connection, server
 from typer.testing import CliRunner
 
 from rightarm.cli import app
-from rightarm.service.server import LARGEST_HEAD
+from rightarm.service.app import LARGEST_HEAD
 from rightarm.store import open_store
 
 Running = tuple["subprocess.Popen[str]", str]

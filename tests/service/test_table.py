@@ -11,7 +11,7 @@ import pytest
 from serving import served
 
 import rightarm as ra
-from rightarm.messages import Answer, Message
+from rightarm.messages import AnswerMessage, Message
 from rightarm.service.operations import TABLE, Request, operation
 from rightarm.store import open_store
 
@@ -23,7 +23,7 @@ class Wish(Message):
     times: int = 1
 
 
-class Granted(Answer):
+class Granted(AnswerMessage):
     """What became of a wish."""
 
     wish: str
@@ -85,7 +85,7 @@ def test_the_client_can_do_every_operation(sqlite_url: str) -> None:
             home.call("worst")
 
         async def awaited() -> Any:
-            async with ra.connect_async(str(app.client.base_url)) as service:
+            async with ra.client.connect_async(str(app.client.base_url)) as service:
                 return await service["home"].call("summary")
 
         assert asyncio.run(awaited())["version"] == home.version
@@ -121,7 +121,7 @@ def test_schemas_are_such_that_generators_understand_them(app_document: Any) -> 
             assert "properties" in each or "additionalProperties" in each
     schemas = app_document["components"]["schemas"]
     assert schemas["Definition"]["required"] == ["arms"]
-    assert schemas["Choice"]["required"] == list(schemas["Choice"]["properties"])
+    assert schemas["DecisionAnswer"]["required"] == list(schemas["DecisionAnswer"]["properties"])
     assert schemas["Ask"]["properties"]["context"]["anyOf"][0] == {"type": "object", "additionalProperties": True}
     assert not any("default" in kind for schema in schemas.values() for kind in schema["properties"].values())
 
@@ -149,5 +149,5 @@ def test_results_are_the_same_here_and_there(sqlite_url: str) -> None:
             home.tell(mine, place % 2)
             model.tell(theirs, place % 2)
         ratio = home.sample_ratio()
-        assert type(ratio) is type(ra.sample_ratio({"arm": ["a"], "propensity": [1.0]}))
+        assert type(ratio) is type(ra.evaluation.sample_ratio({"arm": ["a"], "propensity": [1.0]}))
         assert (ratio.rows, ratio.alarm, ratio.findings) == (60, False, ())

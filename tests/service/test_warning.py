@@ -12,7 +12,7 @@ import rightarm as ra
 from bandits import Clock
 
 SAID = "all 30 rewards are 1 and 870 decisions have none, so arms cannot be compared"
-REMEDY = "give the bandit a window with a default of 0 (window_of_reward=..., default=0)"
+REMEDY = "give the bandit a window with a default of 0 (reward_window=..., default_reward=0)"
 
 
 def test_only_clicks(sqlite_url: str) -> None:
@@ -43,7 +43,7 @@ def test_only_clicks(sqlite_url: str) -> None:
 
 
 async def awaited(url: str) -> str:
-    async with ra.connect_async(url) as service:
+    async with ra.client.connect_async(url) as service:
         return await service["home"].warning
 
 
@@ -51,10 +51,11 @@ def test_windows_that_have_closed_are_not_pending(sqlite_url: str) -> None:
     """Also in a read, which changes nothing, before the server has closed them."""
     clock = Clock()
     with listening(sqlite_url, clock) as url, ra.connect(url) as service:
-        home = service.create("home", ["a", "b"], reward_range=(0, 1), window_of_reward=60, default=0.0)
+        home = service.create("home", ["a", "b"], reward_range=(0, 1), reward_window=60, default_reward=0.0)
         home.ask(40)
         clock.now += 60
-        assert sum(row["pending"] for row in home.table()) == 0
+        assert home.summary()["pending"].sum() == 0
         home.ask()
-        assert sum(row["pending"] for row in home.table()) == 1
+        with pytest.warns(UserWarning, match="no reward other than 0 has come"):
+            assert home.summary()["pending"].sum() == 1
         assert home.warning.startswith("no reward other than 0 has come in 40,")

@@ -13,13 +13,13 @@ import pytest
 import rightarm as ra
 from naive_contexts import Arms, Ridge, Score, play
 from rightarm.noise import Gaussian, Gumbel, Law
-from rightarm.simulation.contextual import ContextRun
+from rightarm.simulation.context_engine import ContextRun
 
 SEED, ROUNDS = 20170529, 150
 
 
 def arms_of(
-    policy: ra.Policy, problem: ra.ContextProblem, rounds: int, replication: int = 0
+    policy: ra.Policy, problem: ra.problems.ContextProblem, rounds: int, replication: int = 0
 ) -> tuple[list[int], float]:
     """The arm of every round, read off the counts after each, and the regret."""
     run = ContextRun(policy, problem, np.array([rounds]))
@@ -27,8 +27,8 @@ def arms_of(
     arms, before = [], np.zeros(problem.arms, np.int64)
     for t in range(1, rounds + 1):
         run.advance(t)
-        arms.append(int(np.flatnonzero(run.seen.counts - before)[0]))
-        before = run.seen.counts.copy()
+        arms.append(int(np.flatnonzero(run.arrays.seen.counts - before)[0]))
+        before = run.arrays.seen.counts.copy()
     return arms, float(run.regret[0])
 
 
@@ -43,8 +43,8 @@ def visitor(u, v, w):  # type: ignore[no-untyped-def]
     return 1.0 * (u < 0.6), 24 * v, 30 + 10 * w
 
 
-@ra.context
-def correlated(normals, uniforms, w, *, columns: int, share: ra.Probability = 0.5):  # type: ignore[no-untyped-def]
+@ra.problems.context
+def correlated(normals, uniforms, w, *, columns: int, share: ra.policies.Probability = 0.5):  # type: ignore[no-untyped-def]
     return np.sqrt(share) * w + np.sqrt(1 - share) * normals + uniforms[0]
 
 
@@ -60,12 +60,14 @@ def drifting(x, t, *, weights, since):  # type: ignore[no-untyped-def]
     return np.sum(x * weights) * np.where(t > since, -1.0, 1.0)
 
 
-LINEAR = ra.LinearProblem(theta(4, 3), noise=0.3, offset=[0.5, 0.0, -0.25, 0.1])
-CLICKS = ra.ContextProblem(visitor, interest, base=[0.2, 0.3, 0.25], phone=[0.3, 0.0, 0.1], reward=click)
-DRIFT = ra.ContextProblem(correlated(3, share=0.25), drifting, weights=theta(3, 3), since=[50.0, 60.0, 40.0], noise=0.1)
-SPHERE = ra.LinearProblem(theta(3, 4), context=ra.SphereContext(4, radius=2.0), noise=0.2)
+LINEAR = ra.problems.LinearProblem(theta(4, 3), noise=0.3, offset=[0.5, 0.0, -0.25, 0.1])
+CLICKS = ra.problems.ContextProblem(visitor, interest, base=[0.2, 0.3, 0.25], phone=[0.3, 0.0, 0.1], reward=click)
+DRIFT = ra.problems.ContextProblem(
+    correlated(3, share=0.25), drifting, weights=theta(3, 3), since=[50.0, 60.0, 40.0], noise=0.1
+)
+SPHERE = ra.problems.LinearProblem(theta(3, 4), context=ra.problems.SphereContext(4, radius=2.0), noise=0.2)
 RANDOM = np.random.default_rng(7)
-DATA = ra.Classification(RANDOM.normal(size=(40, 3)).round(2), RANDOM.choice(["cat", "dog", "eel"], 40))
+DATA = ra.problems.Classification(RANDOM.normal(size=(40, 3)).round(2), RANDOM.choice(["cat", "dog", "eel"], 40))
 
 # The scores, from the papers.
 
@@ -97,59 +99,61 @@ def greedy(t: float, n: float, mean: float, z: float, arms: Arms) -> float:
     return mean
 
 
-def private(problem: ra.ContextProblem, **settings: Any) -> Ridge:
+def private(problem: ra.problems.ContextProblem, **settings: Any) -> Ridge:
     return Ridge(problem.arms, [-1, *range(problem.columns)], **settings)
 
 
-CASES: dict[str, tuple[Any, ra.ContextProblem, Any, Score, Law | None]] = {
-    "LinUCB": (ra.UCB(C=0.5, estimator=ra.Linear(3)), LINEAR, private, ucb(0.5), None),
-    "LinBGE": (ra.BoltzmannGumbel(C=0.2, estimator=ra.Linear(3)), LINEAR, private, bge(0.2), Gumbel()),
-    "own formulas": (ra.UCB(C=0.3, estimator=ra.Linear(3)), CLICKS, private, ucb(0.3), None),
+CASES: dict[str, tuple[Any, ra.problems.ContextProblem, Any, Score, Law | None]] = {
+    "LinUCB": (ra.UCB(C=0.5, estimator=ra.estimators.Linear(3)), LINEAR, private, ucb(0.5), None),
+    "LinBGE": (ra.BoltzmannGumbel(C=0.2, estimator=ra.estimators.Linear(3)), LINEAR, private, bge(0.2), Gumbel()),
+    "own formulas": (ra.UCB(C=0.3, estimator=ra.estimators.Linear(3)), CLICKS, private, ucb(0.3), None),
     "changing": (
-        ra.GaussianThompson(sigma=0.4, estimator=ra.Linear(3, discount=0.95)),
+        ra.GaussianThompson(sigma=0.4, estimator=ra.estimators.Linear(3, discount=0.95)),
         DRIFT,
         lambda problem: private(problem, discount=0.95),
         thompson(0.4),
         Gaussian(),
     ),
     "not standardised": (
-        ra.UCB(C=1.0, estimator=ra.Linear(4, standardise=False, intercept=False, ridge=0.25)),
+        ra.UCB(C=1.0, estimator=ra.estimators.Linear(4, standardise=False, intercept=False, ridge=0.25)),
         SPHERE,
         lambda problem: Ridge(3, range(4), private_ridge=0.25, standardise=False),
         ucb(1.0),
         None,
     ),
     "hybrid": (
-        ra.BoltzmannGumbel(C=0.3, estimator=ra.Linear(["a", "b", "c"], private=["b"], private_ridge=5.0, ridge=0.5)),
+        ra.BoltzmannGumbel(
+            C=0.3, estimator=ra.estimators.Linear(["a", "b", "c"], private=["b"], private_ridge=5.0, ridge=0.5)
+        ),
         LINEAR,
         lambda problem: Ridge(4, [-1, 1], [0, 2], ridge=0.5, private_ridge=5.0),
         bge(0.3),
         Gumbel(),
     ),
     "shared": (
-        ra.GaussianThompson(sigma=0.5, estimator=ra.Linear(3, private=False)),
+        ra.GaussianThompson(sigma=0.5, estimator=ra.estimators.Linear(3, private=False)),
         LINEAR,
         lambda problem: Ridge(4, [], [-1, 0, 1, 2]),
         thompson(0.5),
         Gaussian(),
     ),
-    "variance": (ra.ScaledGumbel(estimator=ra.Linear(3)), LINEAR, private, scaled, Gumbel()),
+    "variance": (ra.ScaledGumbel(estimator=ra.estimators.Linear(3)), LINEAR, private, scaled, Gumbel()),
     "variance, hybrid": (
-        ra.ScaledGumbel(estimator=ra.Linear(["a", "b", "c"], private=["b"])),
+        ra.ScaledGumbel(estimator=ra.estimators.Linear(["a", "b", "c"], private=["b"])),
         LINEAR,
         lambda problem: Ridge(4, [-1, 1], [0, 2], private_ridge=100.0),
         scaled,
         Gumbel(),
     ),
-    "best mean": (ra.Maillard(sigma=0.3, estimator=ra.Linear(3)), DATA, private, maillard(0.3), Gumbel()),
+    "best mean": (ra.Maillard(sigma=0.3, estimator=ra.estimators.Linear(3)), DATA, private, maillard(0.3), Gumbel()),
     "one draw of all coefficients": (
-        ra.LinTS(sigma=0.3, estimator=ra.Linear(3)),
+        ra.LinTS(sigma=0.3, estimator=ra.estimators.Linear(3)),
         LINEAR,
         private,
         lambda t, n, mean, z, arms: mean + 0.3 / math.sqrt(n) * z,
         Gaussian(),
     ),
-    "data": (ra.UCB(C=0.2, estimator=ra.Linear(3)), DATA, private, ucb(0.2), None),
+    "data": (ra.UCB(C=0.2, estimator=ra.estimators.Linear(3)), DATA, private, ucb(0.2), None),
 }
 
 
@@ -165,18 +169,19 @@ def test_every_decision_is_that_of_dense_ridge_regression(name: str) -> None:
 
 def test_a_draw_that_all_arms_share() -> None:
     """It is the first arm's, and the score is the formula of it."""
-    run = ContextRun(ra.RandUCB(C=0.5, estimator=ra.Linear(3)), LINEAR, np.array([ROUNDS]))
+    run = ContextRun(ra.RandUCB(C=0.5, estimator=ra.estimators.Linear(3)), LINEAR, np.array([ROUNDS]))
     run.begin(SEED, 0)
     for t in range(1, 20):
         run.advance(t)
-        assert len(np.unique(run.choice.z)) == 1
-        assert run.choice.z[0, 0] == run.luck.z[0, 0] >= 0
-        bonus = run.choice.scores - run.seen.mean
-        np.testing.assert_allclose(bonus * np.sqrt(run.seen.pulls), 0.5 * run.choice.z, rtol=1e-6, atol=1e-9)
+        assert len(np.unique(run.arrays.choice.z)) == 1
+        assert run.arrays.choice.z[0, 0] == run.arrays.luck.z[0, 0] >= 0
+        seen, z = run.arrays.seen, run.arrays.choice.z
+        bonus = run.arrays.choice.scores - seen.mean
+        np.testing.assert_allclose(bonus * np.sqrt(seen.pulls), 0.5 * z, rtol=1e-6, atol=1e-9)
 
 
 def test_exploration_is_mixed_in() -> None:
-    policy = ra.EpsilonGreedy(0.3, estimator=ra.Linear(3))
+    policy = ra.EpsilonGreedy(0.3, estimator=ra.estimators.Linear(3))
     expected, _ = play(LINEAR, private(LINEAR), greedy, None, ROUNDS, SEED, 0, epsilon=0.3)
     assert arms_of(policy, LINEAR, ROUNDS)[0] == expected
 
@@ -202,10 +207,10 @@ def constant(*, level):  # type: ignore[no-untyped-def]
 def test_a_context_of_ones_is_the_plain_simulation(make: Any) -> None:
     """The same words make the same luck in both, so that regret agrees replication by replication."""
     means = [0.5, 0.3, 0.1]
-    linear = ra.Linear(1, ridge=0.0, standardise=False, intercept=False)
+    linear = ra.estimators.Linear(1, ridge=0.0, standardise=False, intercept=False)
     settings: dict[str, Any] = {"horizon": 300, "replications": 32, "seed": 5}
-    plain = ra.simulate(make(), ra.Gaussian(means, sigma=0.5), **settings)
-    problem = ra.ContextProblem(one, constant, level=means, noise=0.5)
+    plain = ra.simulate(make(), ra.problems.Gaussian(means, sigma=0.5), **settings)
+    problem = ra.problems.ContextProblem(one, constant, level=means, noise=0.5)
     contextual = ra.simulate([make(estimator=linear), make()], problem, **settings)
     for found in contextual.regret:
         np.testing.assert_allclose(found, plain.regret[0], rtol=1e-9, atol=1e-9)
@@ -213,7 +218,7 @@ def test_a_context_of_ones_is_the_plain_simulation(make: Any) -> None:
 
 
 def test_bits_are_the_same_for_any_number_of_workers_and_pieces() -> None:
-    policies = [ra.BoltzmannGumbel(C=0.1, estimator=ra.Linear(3)), ra.UCB(C=0.5)]
+    policies = [ra.BoltzmannGumbel(C=0.1, estimator=ra.estimators.Linear(3)), ra.UCB(C=0.5)]
     results = [
         ra.simulate(policies, DATA, horizon=200, replications=70, seed=3, workers=workers, lanes=lanes, checkpoints=7)
         for workers, lanes in ((1, None), (2, 32), (2, 64))
@@ -224,7 +229,7 @@ def test_bits_are_the_same_for_any_number_of_workers_and_pieces() -> None:
 
 
 def test_slices_do_not_matter() -> None:
-    policy, rounds = ra.BoltzmannGumbel(C=0.1, estimator=ra.Linear(3)), 3_000
+    policy, rounds = ra.BoltzmannGumbel(C=0.1, estimator=ra.estimators.Linear(3)), 3_000
     found = []
     for step in (rounds, 700, 1):
         run = ContextRun(policy, CLICKS, np.array([17, rounds]))
@@ -250,8 +255,8 @@ def test_classification_counts_mistakes_over_fresh_orders() -> None:
 def test_contexts_are_worth_something() -> None:
     random = np.random.default_rng(3)
     X = random.normal(size=(300, 4))
-    problem = ra.Classification(X, np.argmax(X @ random.normal(size=(4, 3)), axis=1))
-    policies = [ra.BoltzmannGumbel(C=0.05, estimator=ra.Linear(4)), ra.BoltzmannGumbel(C=0.05)]
+    problem = ra.problems.Classification(X, np.argmax(X @ random.normal(size=(4, 3)), axis=1))
+    policies = [ra.BoltzmannGumbel(C=0.05, estimator=ra.estimators.Linear(4)), ra.BoltzmannGumbel(C=0.05)]
     result = ra.simulate(policies, problem, horizon=600, replications=20, seed=2)
     difference = result.regret[1, :, -1] - result.regret[0, :, -1]
     assert difference.mean() > 4.5 * difference.std(ddof=1) / math.sqrt(20)
@@ -264,7 +269,7 @@ def by_mean(mean):  # type: ignore[no-untyped-def]
 
 def test_all_policies_meet_the_same_contexts_and_luck() -> None:
     """Two policies that always agree have the same regret to the last bit, though one of them draws noise."""
-    policies = [by_mean(estimator=ra.Linear(3)), ra.EpsilonGreedy(0.0, estimator=ra.Linear(3))]
+    policies = [by_mean(estimator=ra.estimators.Linear(3)), ra.EpsilonGreedy(0.0, estimator=ra.estimators.Linear(3))]
     result = ra.simulate(policies, CLICKS, horizon=300, replications=8, seed=1)
     assert (result.regret[0] == result.regret[1]).all()
     assert len(np.unique(result.regret[0, :, -1])) == 8
@@ -275,19 +280,19 @@ def test_all_policies_meet_the_same_contexts_and_luck() -> None:
 
 def test_a_result_can_be_saved_loaded_and_repeated(tmp_path: Path) -> None:
     for problem in (LINEAR, DATA, DRIFT, CLICKS):
-        policies = [ra.BoltzmannGumbel(C=0.1, estimator=ra.Linear(3)), ra.UCB(C=0.5)]
+        policies = [ra.BoltzmannGumbel(C=0.1, estimator=ra.estimators.Linear(3)), ra.UCB(C=0.5)]
         result = ra.simulate(policies, problem, horizon=50, replications=4, seed=1)
         loaded = ra.Result.load(result.save(tmp_path / "result.parquet"))
         assert loaded.problem == problem
         assert loaded.policies == tuple(policies)
         assert (loaded.repeat().regret == result.regret).all()
         assert str(loaded) == str(result)
-        assert all(math.isnan(row["best_arm_share"]) for row in result.table())
+        assert all(math.isnan(row["best_arm_share"]) for row in result.summary().to_dicts())
     result.plot(tmp_path / "figure.png")
 
 
 @pytest.mark.parametrize("problem", [LINEAR, DATA, DRIFT, CLICKS, SPHERE], ids=str)
-def test_problems_are_values(problem: ra.ContextProblem) -> None:
+def test_problems_are_values(problem: ra.problems.ContextProblem) -> None:
     copy = pickle.loads(pickle.dumps(problem))
     assert copy == problem
     assert hash(copy) == hash(problem)
@@ -298,14 +303,14 @@ def test_problems_are_values(problem: ra.ContextProblem) -> None:
 def test_problems_differ_by_what_they_are() -> None:
     row = [[1.0, 0.0], [0.0, 1.0]]
     problems = [
-        ra.LinearProblem(row),
-        ra.LinearProblem(row, noise=0.5),
-        ra.LinearProblem(row, offset=1.0),
-        ra.LinearProblem(row, context=ra.UniformContext(2)),
-        ra.LinearProblem([[1.0, 0.0], [0.0, 2.0]]),
-        ra.Classification(row, [0, 1]),
-        ra.Classification(row, [1, 0]),
-        ra.Classification(row, ["a", "b"]),
+        ra.problems.LinearProblem(row),
+        ra.problems.LinearProblem(row, noise=0.5),
+        ra.problems.LinearProblem(row, offset=1.0),
+        ra.problems.LinearProblem(row, context=ra.problems.UniformContext(2)),
+        ra.problems.LinearProblem([[1.0, 0.0], [0.0, 2.0]]),
+        ra.problems.Classification(row, [0, 1]),
+        ra.problems.Classification(row, [1, 0]),
+        ra.problems.Classification(row, ["a", "b"]),
     ]
     assert len(set(problems)) == len(problems)
     assert len({str(problem.specification()) for problem in problems}) == len(problems)
@@ -313,22 +318,22 @@ def test_problems_differ_by_what_they_are() -> None:
 
 # Errors.
 
-PLAIN = ra.Bernoulli([0.5, 0.4])
-BGE = ra.BoltzmannGumbel(C=0.1, estimator=ra.Linear(3))
+PLAIN = ra.problems.Bernoulli([0.5, 0.4])
+BGE = ra.BoltzmannGumbel(C=0.1, estimator=ra.estimators.Linear(3))
 
 
 @pytest.mark.parametrize(
     ("policy", "problem", "settings", "message"),
     [
         (BGE, PLAIN, {}, "decides by a context, and Bernoulli"),
-        (ra.UCB(C=1.0, estimator=ra.Linear(5)), LINEAR, {}, "contexts of 5 columns, those of .* have 3"),
-        (ra.UCB(C=1.0, estimator=ra.Linear(3, arm_features=2)), LINEAR, {}, "features of arms"),
-        (ra.LinMED(estimator=ra.Linear(3)), LINEAR, {}, "asks for gap_variance"),
+        (ra.UCB(C=1.0, estimator=ra.estimators.Linear(5)), LINEAR, {}, "contexts of 5 columns, those of .* have 3"),
+        (ra.UCB(C=1.0, estimator=ra.estimators.Linear(3, arm_features=2)), LINEAR, {}, "features of arms"),
+        (ra.LinMED(estimator=ra.estimators.Linear(3)), LINEAR, {}, "asks for gap_variance"),
         (ra.LinMED(), LINEAR, {}, "asks for gap_variance"),
-        (ra.LinTS(sigma=1.0, estimator=ra.Linear(3, private=False)), LINEAR, {}, "all coefficients at once"),
-        (ra.logistic_thompson(3), LINEAR, {}, "of linear models only Linear"),
+        (ra.LinTS(sigma=1.0, estimator=ra.estimators.Linear(3, private=False)), LINEAR, {}, "all coefficients at once"),
+        (ra.policies.LogisticThompson(3), LINEAR, {}, "of linear models only Linear"),
         (ra.EXP3(gamma=0.1), DATA, {}, "remembers gain"),
-        (ra.UCB(C=1.0, estimator=ra.Mean(window=100)), DATA, {}, "one by one"),
+        (ra.UCB(C=1.0, estimator=ra.estimators.Mean(window=100)), DATA, {}, "one by one"),
         (BGE, LINEAR, {"pulls": [1] * 4, "means": [0.5] * 4}, "without contexts"),
     ],
 )
@@ -338,7 +343,7 @@ def test_what_cannot_be_played_is_refused(policy: Any, problem: Any, settings: A
 
 
 def test_a_reward_that_is_not_a_number_ends_the_run() -> None:
-    problem = ra.ContextProblem(visitor, interest, base=[0.2, 0.3], phone=0.1, reward=lambda u: 1 / (u - u))
+    problem = ra.problems.ContextProblem(visitor, interest, base=[0.2, 0.3], phone=0.1, reward=lambda u: 1 / (u - u))
     with pytest.raises(ValueError, match="reward was not a finite number in round 1"):
         ra.simulate(ra.UCB(C=0.5), problem, horizon=10)
 

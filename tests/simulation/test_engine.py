@@ -114,10 +114,10 @@ def gumbel(location: float) -> Callable[[np.random.Generator, tuple[int, int]], 
 
 CHOICES: dict[str, tuple[ra.Policy, naive.Choice]] = {
     "constant": (ra.Boltzmann(0.1), naive.softmax(naive.constant(0.1))),
-    "inverse_log": (ra.Boltzmann(ra.inverse_log(0.5)), naive.softmax(naive.inverse_log(0.5))),
-    "inverse_sqrt": (ra.Boltzmann(ra.inverse_sqrt(2.0)), naive.softmax(naive.inverse_sqrt(2.0))),
-    "two_phase": (ra.Boltzmann(ra.two_phase(1.0, HORIZON)), naive.softmax(naive.two_phase(1.0, HORIZON))),
-    "glie": (ra.Boltzmann(ra.glie()), naive.softmax(naive.glie())),
+    "inverse_log": (ra.Boltzmann(ra.schedules.inverse_log(0.5)), naive.softmax(naive.inverse_log(0.5))),
+    "inverse_sqrt": (ra.Boltzmann(ra.schedules.inverse_sqrt(2.0)), naive.softmax(naive.inverse_sqrt(2.0))),
+    "two_phase": (ra.Boltzmann(ra.schedules.two_phase(1.0, HORIZON)), naive.softmax(naive.two_phase(1.0, HORIZON))),
+    "glie": (ra.Boltzmann(ra.schedules.glie()), naive.softmax(naive.glie())),
     "gumbel": (
         ra.BoltzmannGumbel(C=0.5),
         naive.perturbed(lambda pulls: 0.5 / np.sqrt(pulls), gumbel(np.euler_gamma)),
@@ -149,8 +149,8 @@ def gaussian(means: Sequence[float], sigma: float) -> Callable[[int, I64, np.ran
 
 
 FIELDS = {
-    "bernoulli": (ra.Bernoulli([0.6, 0.5, 0.4]).corrupted(0, rounds=50), bernoulli_b([0.6, 0.5, 0.4], 50)),
-    "gaussian": (ra.Gaussian([0.2, 0.5, 0.4, 0.3, 0.0], sigma=0.5), gaussian([0.2, 0.5, 0.4, 0.3, 0.0], 0.5)),
+    "bernoulli": (ra.problems.Bernoulli([0.6, 0.5, 0.4]).corrupted(0, rounds=50), bernoulli_b([0.6, 0.5, 0.4], 50)),
+    "gaussian": (ra.problems.Gaussian([0.2, 0.5, 0.4, 0.3, 0.0], sigma=0.5), gaussian([0.2, 0.5, 0.4, 0.3, 0.0], 0.5)),
 }
 
 

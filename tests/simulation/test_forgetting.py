@@ -57,7 +57,7 @@ def weighted(pulls, gain, z):  # type: ignore[no-untyped-def]
 MAKES: dict[str, Any] = {
     "bge": lambda estimator: ra.BoltzmannGumbel(C=0.5, estimator=estimator),
     "ucb": lambda estimator: ra.UCB(C=0.7, estimator=estimator),
-    "glie": lambda estimator: ra.Boltzmann(ra.glie(), estimator=estimator),
+    "glie": lambda estimator: ra.Boltzmann(ra.schedules.glie(), estimator=estimator),
     "kl-ucb, lazy and kept": lambda estimator: ra.KLUCB(estimator=estimator),
     "kl-ms, extremes of what is kept": lambda estimator: ra.KLMS(estimator=estimator),
     "epsilon-greedy": lambda estimator: ra.EpsilonGreedy(0.2, estimator=estimator),
@@ -69,19 +69,19 @@ MAKES: dict[str, Any] = {
     "variance, kept and learned": lambda estimator: by_kept_and_learned_variance(estimator=estimator),
 }
 ESTIMATORS = {
-    "all": ra.Mean(),
-    "window": ra.Mean(window=23),
-    "short window": ra.Mean(window=5),
-    "discount": ra.Mean(discount=0.9),
-    "catoni": ra.Catoni(C=0.8),
-    "catoni, window": ra.Catoni(C=0.8, window=23),
-    "catoni, discount": ra.Catoni(C=0.8, discount=0.9),
+    "all": ra.estimators.Mean(),
+    "window": ra.estimators.Mean(window=23),
+    "short window": ra.estimators.Mean(window=5),
+    "discount": ra.estimators.Mean(discount=0.9),
+    "catoni": ra.estimators.Catoni(C=0.8),
+    "catoni, window": ra.estimators.Catoni(C=0.8, window=23),
+    "catoni, discount": ra.estimators.Catoni(C=0.8, discount=0.9),
 }
 
 
 def oracle_pulls(policy: ra.Policy, problem: Any, replication: int) -> list[int]:
     arms, own = problem.problem.arms, policy.estimator
-    estimate = naive_forgetting.catoni(own.C) if isinstance(own, ra.Catoni) else naive_forgetting.plain
+    estimate = naive_forgetting.catoni(own.C) if isinstance(own, ra.estimators.Catoni) else naive_forgetting.plain
     noise = policy_noise(policy.noise, replication, ROUNDS, arms, more=0 if policy.explore is None else 1)
     shares, luck = policy_shares(policy, replication, ROUNDS, arms), problem_luck(problem.problem, replication, ROUNDS)
     player, ties = naive_forgetting.Player(policy, arms, estimate), naive.words(SEED, replication, 2)
@@ -102,11 +102,11 @@ def test_same_pulls_on_the_same_noise(make: str, estimator: str) -> None:
         assert pulls[:, replication].tolist() == oracle_pulls(policy, problem, replication)
 
 
-@pytest.mark.parametrize("estimator", [ra.Mean(window=40), ra.Mean(discount=0.95)], ids=str)
-def test_live_and_simulated_choose_alike(estimator: ra.Estimator) -> None:
+@pytest.mark.parametrize("estimator", [ra.estimators.Mean(window=40), ra.estimators.Mean(discount=0.95)], ids=str)
+def test_live_and_simulated_choose_alike(estimator: ra.estimators.Estimator) -> None:
     """The arm of round 60: 20,480 simulations, and live bandits that are told the same kind of rewards."""
     policy, rounds, random = ra.BoltzmannGumbel(C=0.5, estimator=estimator), 60, np.random.default_rng(4)
-    problem, many = ra.Bernoulli([0.6, 0.4]), 20_480
+    problem, many = ra.problems.Bernoulli([0.6, 0.4]), 20_480
     kept: dict[str, Any] = {"checkpoints": [rounds - 1, rounds], "replications": many, "seed": 5, "lanes": 2_048}
     result = ra.simulate(policy, problem, horizon=rounds, **kept)
     simulated = round(float((result.regret[0, :, 1] - result.regret[0, :, 0]).sum()) / 0.2)
@@ -121,8 +121,12 @@ def test_live_and_simulated_choose_alike(estimator: ra.Estimator) -> None:
 
 
 def test_results_do_not_depend_on_lanes_or_threads() -> None:
-    problem = ra.Bernoulli([0.6, 0.5, 0.4])
-    policies = [make(estimator) for make in MAKES.values() for estimator in (ra.Mean(window=30), ra.Mean(discount=0.9))]
+    problem = ra.problems.Bernoulli([0.6, 0.5, 0.4])
+    policies = [
+        make(estimator)
+        for make in MAKES.values()
+        for estimator in (ra.estimators.Mean(window=30), ra.estimators.Mean(discount=0.9))
+    ]
     one, other = (
         ra.simulate(policies, problem, horizon=150, replications=40, seed=1, lanes=lanes, workers=workers)
         for lanes, workers in ((32, 1), (64, 2))
@@ -134,7 +138,7 @@ def test_results_do_not_depend_on_lanes_or_threads() -> None:
 def test_a_window_finds_the_arm_that_has_become_the_best() -> None:
     """Where rewards change half way, forgetting earns more."""
     drifting = PROBLEMS["bernoulli"].problem.corrupted(arm=1, rounds=1_500, reward=0.0)
-    policies = [ra.UCB(C=0.5), ra.UCB(C=0.5, estimator=ra.Mean(window=300))]
+    policies = [ra.UCB(C=0.5), ra.UCB(C=0.5, estimator=ra.estimators.Mean(window=300))]
     result = ra.simulate(policies, drifting, horizon=3_000, replications=64, seed=3, checkpoints=[1_500, 3_000])
     late = result.regret[:, :, 1] - result.regret[:, :, 0]
     assert late[1].mean() < late[0].mean()
@@ -143,7 +147,7 @@ def test_a_window_finds_the_arm_that_has_become_the_best() -> None:
 def test_variances_to_start_from() -> None:
     """First choices from one state, live and simulated, arm by arm."""
     state: dict[str, Any] = {"pulls": [20, 10, 5], "means": [0.5, 0.45, 0.4], "variances": [0.01, 0.2, 0.25]}
-    policy, problem = by_all_variances(), ra.Uniform([0.0] * 3, 1.0)
+    policy, problem = by_all_variances(), ra.problems.Uniform([0.0] * 3, 1.0)
     result = ra.simulate(policy, problem, horizon=1, replications=20_480, seed=2, lanes=2_048, **state)
     taken = Counter((result.pulls[0] - np.array(state["pulls"])).argmax(axis=1).tolist())
     agrees(taken, dict(enumerate(policy.probabilities(36, **state).tolist())))

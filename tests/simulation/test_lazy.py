@@ -48,17 +48,17 @@ def looking_at_all(policy: ra.Policy) -> ra.Policy:
 
 
 FIELDS = {
-    "3 arms": ra.Bernoulli([0.5, 0.6, 0.4]),
-    "10 arms": ra.Bernoulli(np.linspace(0.05, 0.95, 10)),
-    "50 arms": ra.Uniform(0.0, np.linspace(0.5, 1.0, 50)),
-    "50 equal arms": ra.Deterministic([0.5] * 50),
-    "10 of small rewards": ra.Bernoulli([0.01] * 9 + [0.02]),
+    "3 arms": ra.problems.Bernoulli([0.5, 0.6, 0.4]),
+    "10 arms": ra.problems.Bernoulli(np.linspace(0.05, 0.95, 10)),
+    "50 arms": ra.problems.Uniform(0.0, np.linspace(0.5, 1.0, 50)),
+    "50 equal arms": ra.problems.Deterministic([0.5] * 50),
+    "10 of small rewards": ra.problems.Bernoulli([0.01] * 9 + [0.02]),
 }
 
 
 @pytest.mark.parametrize("field", FIELDS.values(), ids=FIELDS)
 @pytest.mark.parametrize("policy", RISING, ids=str)
-def test_same_pulls_as_looking_at_all(policy: ra.Policy, field: ra.Problem) -> None:
+def test_same_pulls_as_looking_at_all(policy: ra.Policy, field: ra.problems.Problem) -> None:
     other = looking_at_all(policy)
     assert policy.lazy
     assert not other.lazy
@@ -71,7 +71,7 @@ def test_same_pulls_as_looking_at_all(policy: ra.Policy, field: ra.Problem) -> N
 @pytest.mark.parametrize("policy", [ra.KLUCB(), ra.AnytimeMOSS(), restless_moss()], ids=str)
 def test_from_given_statistics(policy: ra.Policy) -> None:
     start: dict[str, Any] = {"pulls": [10**6, 0, 3, 500], "means": [0.5, 0.0, 1.0, 0.25], "horizon": 500, "seed": 3}
-    field = ra.Bernoulli([0.5, 0.4, 0.6, 0.5])
+    field = ra.problems.Bernoulli([0.5, 0.4, 0.6, 0.5])
     lazy, plain = (ra.simulate(each, field, **start) for each in (policy, looking_at_all(policy)))
     np.testing.assert_array_equal(lazy.pulls, plain.pulls)
 
@@ -114,4 +114,4 @@ def test_a_rising_score_that_is_not_a_number_is_an_error() -> None:
         return mean + np.sqrt(np.where(mean > 0.7, 500.0 - t, t) / pulls) * np.log(pulls + t)
 
     with pytest.raises(ValueError, match="a score was not a number in round"):
-        ra.simulate(broken(), ra.Deterministic([0.5, 0.75, 0.25]), horizon=2_000, replications=4, seed=1)
+        ra.simulate(broken(), ra.problems.Deterministic([0.5, 0.75, 0.25]), horizon=2_000, replications=4, seed=1)

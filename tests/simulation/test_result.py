@@ -18,8 +18,7 @@ from matplotlib.figure import Figure
 
 import rightarm as ra
 from cases import POLICIES, cautious, cooling, settled
-from rightarm.simulation.panels import band
-from rightarm.simulation.statistics import MeanCurve
+from rightarm.simulation.panels import MeanCurve, band
 
 
 def simulated(**changes: Any) -> ra.Result:
@@ -116,15 +115,17 @@ def test_files_that_are_no_results(tmp_path: Path) -> None:
 
 def hand_made() -> ra.Result:
     """Two policies, four replications, arms with gaps 0 and 1: every figure can be checked by hand."""
-    result = ra.simulate([ra.UCB(1.0), ra.UCB(2.0)], ra.Deterministic([1.0, 0.0]), horizon=10, replications=4, seed=1)
+    result = ra.simulate(
+        [ra.UCB(1.0), ra.UCB(2.0)], ra.problems.Deterministic([1.0, 0.0]), horizon=10, replications=4, seed=1
+    )
     lost = np.array([[1, 2, 3, 6], [5, 5, 5, 5]])
     pulls = np.stack([10 - lost, lost], axis=2)
     regret = np.concatenate([np.zeros((2, 4, len(result.rounds) - 1)), lost[:, :, None].astype(float)], axis=2)
     return ra.Result(result.labels, result.rounds, regret, pulls, result.specification)
 
 
-def test_table() -> None:
-    first, second = hand_made().table()
+def test_summary() -> None:
+    first, second = hand_made().summary().to_dicts()
     assert first["policy"] == "UCB(C=1)"
     assert first["regret"] == 3.0
     assert first["standard_error"] == pytest.approx(math.sqrt((4 + 1 + 0 + 9) / 3 / 4))
@@ -133,16 +134,16 @@ def test_table() -> None:
     assert (second["regret"], second["standard_error"], second["best_arm_share"]) == (5.0, 0.0, 0.5)
 
 
-def test_summary_is_the_table() -> None:
-    result = hand_made()
-    parameters = [{"family": "UCB", "C": 1.0}, {"family": "UCB", "C": 2.0}]
-    expected = [row | own for row, own in zip(result.table(), parameters, strict=True)]
-    assert result.summary().to_dicts() == expected
+def test_parameters_are_columns_of_the_summary() -> None:
+    found = hand_made().summary()
+    statistics = ["regret", "standard_error", "quantile_05", "median", "quantile_95", "best_arm_share"]
+    assert found.columns == ["policy", *statistics, "family", "C"]
+    assert found.select("family", "C").rows() == [("UCB", 1.0), ("UCB", 2.0)]
 
 
 def test_a_sweep_is_drawn_against_its_parameter(tmp_path: Path) -> None:
-    policies = [*map(ra.UCB, (2.0, 0.5, 1.0)), ra.Boltzmann(ra.inverse_log(0.25)), ra.BoltzmannGumbel(C=0.5)]
-    result = ra.simulate(policies, ra.Bernoulli([0.5, 0.4]), horizon=50, replications=2, seed=1)
+    policies = [*map(ra.UCB, (2.0, 0.5, 1.0)), ra.Boltzmann(ra.schedules.inverse_log(0.25)), ra.BoltzmannGumbel(C=0.5)]
+    result = ra.simulate(policies, ra.problems.Bernoulli([0.5, 0.4]), horizon=50, replications=2, seed=1)
     curves = result.curves("C")
     assert curves == {"UCB": [(0.5, 1), (1.0, 2), (2.0, 0)], "BoltzmannGumbel (location=0.5772)": [(0.5, 4)]}
     assert result.curves("c") == {"Boltzmann (inverse_log)": [(0.25, 3)]}
@@ -155,9 +156,13 @@ def test_a_sweep_is_drawn_against_its_parameter(tmp_path: Path) -> None:
 
 def test_a_sweep_of_linear_models(tmp_path: Path) -> None:
     """Features are no numbers and name a curve only where they differ; a ridge that is not given is no point."""
-    models = [ra.Linear(2, ridge=0.1), ra.Linear(2), ra.Linear(["x0", "x1"], intercept=False)]
+    models = [
+        ra.estimators.Linear(2, ridge=0.1),
+        ra.estimators.Linear(2),
+        ra.estimators.Linear(["x0", "x1"], intercept=False),
+    ]
     policies = [ra.UCB(C=C, estimator=model) for model in models for C in (0.3, 0.1)]
-    problem = ra.LinearProblem([[1.0, 0.0], [0.0, 1.0]])
+    problem = ra.problems.LinearProblem([[1.0, 0.0], [0.0, 1.0]])
     result = ra.simulate(policies, problem, horizon=20, replications=2, seed=1)
     assert result.curves("C") == {
         "UCB (Linear, estimator_ridge=0.1)": [(0.1, 1), (0.3, 0)],
@@ -169,7 +174,11 @@ def test_a_sweep_of_linear_models(tmp_path: Path) -> None:
     assert "best arm" in str(hand_made())
     assert result.curves("estimator_ridge")["UCB (C=0.3, Linear)"] == [(0.1, 0)]
     assert result.plot(tmp_path / "sweep.svg", against="C").read_text().count("<svg") == 1
-    named = [ra.Linear(2, private=False), ra.Linear(["a", "b"], private=False), ra.Linear(2, private=["x0"])]
+    named = [
+        ra.estimators.Linear(2, private=False),
+        ra.estimators.Linear(["a", "b"], private=False),
+        ra.estimators.Linear(2, private=["x0"]),
+    ]
     plain = ra.UCB(C=0.1)
     mixed = ra.simulate(
         [plain, *(ra.UCB(C=0.1, estimator=one) for one in named)], problem, horizon=20, replications=2, seed=1
@@ -201,7 +210,7 @@ def test_bands_on_a_logarithmic_axis() -> None:
 
 def test_many_curves_and_equal_names(tmp_path: Path) -> None:
     policies = [ra.UCB(C) for C in range(1, 12)]
-    result = ra.simulate(policies, ra.Bernoulli([0.5, 0.4]), horizon=50, replications=2, seed=1)
+    result = ra.simulate(policies, ra.problems.Bernoulli([0.5, 0.4]), horizon=50, replications=2, seed=1)
     result.plot(tmp_path / "many.png")
     result.plot(tmp_path / "log.png", log=True)
     two = ra.simulate([ra.Boltzmann(lambda t: 1 / t), ra.Boltzmann(lambda t: 2 / t)], result.problem, horizon=5, seed=1)
@@ -215,7 +224,7 @@ def test_saved_as_what_it_is(tmp_path: Path) -> None:
 
 def test_one_replication_has_no_standard_error() -> None:
     result = simulated(replications=1)
-    assert all(math.isnan(row["standard_error"]) for row in result.table())
+    assert all(math.isnan(row["standard_error"]) for row in result.summary().to_dicts())
     assert "nan" not in str(result)
     assert all(row.split()[2] == "–" for row in str(result).splitlines()[-len(result.labels) :])
 
@@ -238,7 +247,7 @@ def test_what_computed_it_is_told() -> None:
 
 def test_policies_of_ones_own_must_be_found_again(tmp_path: Path) -> None:
     local: Callable[..., Any] = ra.policy(lambda mean: mean)
-    result = ra.simulate(local(), ra.Bernoulli([0.5, 0.4]), horizon=5, replications=2, seed=1)
+    result = ra.simulate(local(), ra.problems.Bernoulli([0.5, 0.4]), horizon=5, replications=2, seed=1)
     loaded = ra.Result.load(result.save(tmp_path / "r.parquet"))
     np.testing.assert_array_equal(loaded.regret, result.regret)
     with pytest.raises(ValueError, match="<lambda> cannot be imported here"):
@@ -268,7 +277,7 @@ def test_figures_of_little(settings: dict[str, Any], log: bool, tmp_path: Path) 
 
 def test_a_figure_has_a_curve_for_each_policy(tmp_path: Path) -> None:
     many = [case.policy for case in POLICIES.values()]
-    result = ra.simulate(many, ra.Bernoulli([0.5, 0.6]), horizon=100, replications=3, seed=1)
+    result = ra.simulate(many, ra.problems.Bernoulli([0.5, 0.6]), horizon=100, replications=3, seed=1)
     text = result.plot(tmp_path / "regret.svg").read_text()
     assert text.count('id="line2d_') >= len(many)
     with pytest.raises(ValueError, match="xyz"):
@@ -312,7 +321,7 @@ def test_fonts_are_truetype(tmp_path: Path) -> None:
 
 def test_the_legend_of_many_curves_shows_their_dashes() -> None:
     policies = [ra.UCB(C=C / 10) for C in range(1, 21)]
-    figure = ra.simulate(policies, ra.Bernoulli([0.5, 0.4]), horizon=50, replications=2, seed=1).plot()
+    figure = ra.simulate(policies, ra.problems.Bernoulli([0.5, 0.4]), horizon=50, replications=2, seed=1).plot()
     (legend,) = figure.legends
     looks = {(line.get_color(), line.get_linestyle(), line.get_marker()) for line in figure.axes[0].lines}
     assert len(looks) == 20

@@ -21,7 +21,7 @@ from naive import I64
 from rightarm.simulation.engine import Run, Start
 from rightarm.simulation.jobs import Job, available_cores, lanes_for, play_jobs
 
-BERNOULLI = ra.Bernoulli([0.5, 0.6, 0.4])
+BERNOULLI = ra.problems.Bernoulli([0.5, 0.6, 0.4])
 
 
 def assert_same(first: ra.Result, second: ra.Result) -> None:
@@ -37,7 +37,7 @@ def assert_same(first: ra.Result, second: ra.Result) -> None:
 MIX = [
     ra.BoltzmannGumbel(C=0.5),
     ra.UCB(C=0.5),
-    ra.Boltzmann(ra.glie()),
+    ra.Boltzmann(ra.schedules.glie()),
     ra.Boltzmann(0.1),
     thompson(),
     cautious(),
@@ -101,7 +101,7 @@ def test_a_policy_does_not_depend_on_its_company(reference: ra.Result) -> None:
 def test_policies_meet_the_same_luck() -> None:
     """Two that choose alike are paid alike: greedy from equal statistics is greedy at any tiny temperature."""
     cold = [ra.Boltzmann(1e-300), ra.Boltzmann(1e-301)]
-    result = ra.simulate(cold, ra.Gaussian([0.0, 0.1]), horizon=1_000, replications=20, seed=1)
+    result = ra.simulate(cold, ra.problems.Gaussian([0.0, 0.1]), horizon=1_000, replications=20, seed=1)
     np.testing.assert_array_equal(result.pulls[0], result.pulls[1])
 
 
@@ -118,9 +118,12 @@ def test_slices_change_nothing(policy: ra.Policy, cuts: set[int]) -> None:
             run.advance(end)
         return run
 
+    def arrays(run: Run) -> list[Any]:
+        return [*run.statistics, *run.lanes.streams]
+
     whole, sliced = after(700), after(*sorted(cuts), 700)
     np.testing.assert_array_equal(sliced.regret, whole.regret)
-    for ours, theirs in zip([*sliced.known, *sliced.streams], [*whole.known, *whole.streams], strict=True):
+    for ours, theirs in zip(arrays(sliced), arrays(whole), strict=True):
         np.testing.assert_array_equal(ours, theirs)
 
 
@@ -175,7 +178,11 @@ def test_checkpoints(checkpoints: Any, horizon: int, rounds: list[int]) -> None:
 
 def test_one_arm_has_no_regret() -> None:
     result = ra.simulate(
-        [ra.UCB(1.0), ra.Boltzmann(ra.glie())], ra.Gaussian([3.0]), horizon=100, replications=3, seed=1
+        [ra.UCB(1.0), ra.Boltzmann(ra.schedules.glie())],
+        ra.problems.Gaussian([3.0]),
+        horizon=100,
+        replications=3,
+        seed=1,
     )
     assert (result.regret == 0).all()
     assert (result.pulls == 100).all()
@@ -189,7 +196,7 @@ def test_one_arm_has_no_regret() -> None:
 def test_large_rewards_lose_no_digits(policy: ra.Policy, shift: float) -> None:
     """Rewards of 10⁶ ± 1 are told apart as those of 0 ± 1 are: pull for pull the same."""
     here, there = (
-        ra.simulate(policy, ra.Gaussian([by, by + 1, by - 1]), horizon=2_000, replications=16, seed=1)
+        ra.simulate(policy, ra.problems.Gaussian([by, by + 1, by - 1]), horizon=2_000, replications=16, seed=1)
         for by in (0.0, shift)
     )
     np.testing.assert_array_equal(there.pulls, here.pulls)
@@ -207,29 +214,33 @@ HUGE = [
 
 
 @pytest.mark.parametrize("policy", HUGE, ids=repr)
-@pytest.mark.parametrize("problem", [ra.Gaussian([1e12, 2e12], sigma=1e11), ra.Deterministic([-1e12, 1e12])], ids=str)
-def test_huge_rewards(policy: ra.Policy, problem: ra.Problem) -> None:
+@pytest.mark.parametrize(
+    "problem", [ra.problems.Gaussian([1e12, 2e12], sigma=1e11), ra.problems.Deterministic([-1e12, 1e12])], ids=str
+)
+def test_huge_rewards(policy: ra.Policy, problem: ra.problems.Problem) -> None:
     """Sums, estimates and what is remembered stay finite; and it is seen which arm is better.
 
     Not by Catoni's estimate with a C that is far too small, for which such rewards are all outliers.
     """
     run = Run(policy, problem, Start((0, 0), (0.0, 0.0)), 1, 0, 32, np.array([2_000]))
     run.advance(2_000)
-    assert all(np.isfinite(values).all() for values in run.known)
-    assert (run.known.pulls.sum(axis=0) == 2_000).all()
-    assert run.known.pulls[1].mean() > 1_800 or policy.estimator == ra.Catoni(C=1.0)
+    assert all(np.isfinite(values).all() for values in run.statistics)
+    assert (run.statistics.pulls.sum(axis=0) == 2_000).all()
+    assert run.statistics.pulls[1].mean() > 1_800 or policy.estimator == ra.estimators.Catoni(C=1.0)
 
 
 @pytest.mark.parametrize("policy", HUGE, ids=repr)
 def test_rewards_whose_sum_is_no_number_are_an_error(policy: ra.Policy) -> None:
     with pytest.raises(ValueError, match="a reward was not a finite number by round"):
-        ra.simulate(policy, ra.Deterministic([1e307, 1e307]), horizon=200, replications=2, seed=1)
+        ra.simulate(policy, ra.problems.Deterministic([1e307, 1e307]), horizon=200, replications=2, seed=1)
 
 
 def test_a_billion_pulls_go_on_counting() -> None:
     """Single precision would stop at 2²⁴ = 1.7·10⁷."""
     start: dict[str, Any] = {"pulls": [10**9, 10**9 + 1, 10], "means": [0.5, 0.5, 0.2]}
-    result = ra.simulate(ra.UCB(C=0.1), ra.Bernoulli([0.5, 0.5, 0.2]), horizon=1_000, replications=8, seed=1, **start)
+    result = ra.simulate(
+        ra.UCB(C=0.1), ra.problems.Bernoulli([0.5, 0.5, 0.2]), horizon=1_000, replications=8, seed=1, **start
+    )
     assert (result.pulls.sum(axis=2) == 2 * 10**9 + 11 + 1_000).all()
     assert (result.pulls >= start["pulls"]).all()
     assert result.rounds[-1] == 2 * 10**9 + 11 + 1_000
@@ -238,7 +249,7 @@ def test_a_billion_pulls_go_on_counting() -> None:
 @pytest.mark.parametrize("policy", [ra.UCB(C=0.5), ra.Boltzmann(1.0)], ids=str)
 def test_regret_counts_the_rounds_simulated(policy: ra.Policy) -> None:
     """To the last digit, however much was played before."""
-    problem = ra.Bernoulli([0.3, 0.7, 0.6, 0.1])
+    problem = ra.problems.Bernoulli([0.3, 0.7, 0.6, 0.1])
     start: dict[str, Any] = {"pulls": [333_333_333, 10**9 + 7, 10**8 + 3, 10**9], "means": problem.means}
     result = ra.simulate(policy, problem, horizon=500, replications=16, seed=1, **start)
     assert (np.diff(result.regret, axis=2, prepend=0.0) >= 0).all()
@@ -249,7 +260,7 @@ def test_means_far_apart_from_a_start_with_many_pulls() -> None:
     """10⁹ pulls of mean 0.5 outweigh a few more of any reward."""
     result = ra.simulate(
         ra.Boltzmann(1e-9),
-        ra.Deterministic([0.0, 1.0]),
+        ra.problems.Deterministic([0.0, 1.0]),
         horizon=1_000,
         replications=4,
         seed=1,
@@ -261,12 +272,16 @@ def test_means_far_apart_from_a_start_with_many_pulls() -> None:
 
 def test_cold_boltzmann_is_greedy() -> None:
     """A growing learning rate must never end on the worst arm."""
-    result = ra.simulate(ra.Boltzmann(1e-9), ra.Deterministic([0.2, 0.9, 0.5]), horizon=1_000, replications=8, seed=1)
+    result = ra.simulate(
+        ra.Boltzmann(1e-9), ra.problems.Deterministic([0.2, 0.9, 0.5]), horizon=1_000, replications=8, seed=1
+    )
     assert (result.pulls[0] == [1, 998, 1]).all()
 
 
 def test_hot_boltzmann_is_uniform() -> None:
-    result = ra.simulate(ra.Boltzmann(1e9), ra.Bernoulli([0.0, 1.0, 0.5]), horizon=10_003, replications=64, seed=1)
+    result = ra.simulate(
+        ra.Boltzmann(1e9), ra.problems.Bernoulli([0.0, 1.0, 0.5]), horizon=10_003, replications=64, seed=1
+    )
     check_uniform(result.pulls[0].sum(axis=0) - 64)
 
 
@@ -277,18 +292,20 @@ def check_uniform(counts: I64) -> None:
 
 
 @pytest.mark.parametrize(
-    "policy", [ra.UCB(C=1.0), ra.Boltzmann(1e-300), ra.Boltzmann(ra.glie()), POLICIES["curious"].policy], ids=str
+    "policy",
+    [ra.UCB(C=1.0), ra.Boltzmann(1e-300), ra.Boltzmann(ra.schedules.glie()), POLICIES["curious"].policy],
+    ids=str,
 )
 def test_ties_are_fair(policy: ra.Policy) -> None:
     """The first choice among arms that all have paid the same."""
-    result = ra.simulate(policy, ra.Deterministic([0.5] * 5), horizon=6, replications=4_000, seed=1)
+    result = ra.simulate(policy, ra.problems.Deterministic([0.5] * 5), horizon=6, replications=4_000, seed=1)
     check_uniform((result.pulls[0] - 1).sum(axis=0))
 
 
 def test_replications_differ() -> None:
     """No noise is used twice: distinct replications of a long noisy run are distinct."""
     result = ra.simulate(
-        ra.BoltzmannGumbel(C=1.0), ra.Gaussian([0.0, 0.0, 0.0]), horizon=3_000, replications=200, seed=1
+        ra.BoltzmannGumbel(C=1.0), ra.problems.Gaussian([0.0, 0.0, 0.0]), horizon=3_000, replications=200, seed=1
     )
     assert len({row.tobytes() for row in result.pulls[0]}) > 195
 
@@ -362,7 +379,7 @@ WHOLE = "must be a whole number of at least"
 REFUSED: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "no policies": ({"policies": []}, ValueError, "policies must name at least one policy, got none"),
     "policy not called": ({"policies": ra.UCB}, TypeError, "got UCB; call it with its parameters first"),
-    "policy text": ({"policies": "UCB"}, TypeError, "policies must be policies.*got 'U'"),
+    "policy text": ({"policies": "UCB"}, TypeError, "policies must be policies.*got 'UCB'"),
     "policy number": ({"policies": 3}, TypeError, "policies must be policies.*got 3"),
     "policy is a problem": ({"policies": [BERNOULLI]}, TypeError, "policies must be policies.*got Bernoulli"),
     "policy twice": (
@@ -370,7 +387,7 @@ REFUSED: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
         ValueError,
         r"policies must differ.*got UCB\(C=1\), UCB\(C=1\)",
     ),
-    "problem not called": ({"problem": ra.Bernoulli}, TypeError, "problem must be a problem.*got Bernoulli"),
+    "problem not called": ({"problem": ra.problems.Bernoulli}, TypeError, "problem must be a problem.*got Bernoulli"),
     "problem is a list": ({"problem": [0.5, 0.4]}, TypeError, r"problem must be a problem.*got \[0.5, 0.4\]"),
     "horizon 0": ({"horizon": 0}, ValueError, f"horizon {WHOLE} 1, got 0"),
     "horizon 1.5": ({"horizon": 1.5}, ValueError, f"horizon {WHOLE} 1, got 1.5"),
@@ -399,7 +416,7 @@ REFUSED: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
         "horizon must be at most 7 after 9,007,199,254,740,985 rounds, got 10",
     ),
     "a window without end": (
-        {"policies": ra.UCB(1.0, estimator=ra.Mean(window=10**9)), "horizon": 10**9},
+        {"policies": ra.UCB(1.0, estimator=ra.estimators.Mean(window=10**9)), "horizon": 10**9},
         ValueError,
         "window=1000000000 must keep at most 8,388,608 rewards one by one, got 1,000,000,000",
     ),
@@ -458,32 +475,32 @@ def test_refused(changes: dict[str, Any], error: type[Exception], message: str) 
 NOT_NUMBERS = {
     "a score, in the end": (
         "ra.policy(lambda t, mean: mean + np.sqrt(50.0 - t))()",
-        "ra.Bernoulli([0.5, 0.6])",
+        "ra.problems.Bernoulli([0.5, 0.6])",
         "a score was not a number",
     ),
     "a score, at first": (
         "ra.policy(lambda t, mean: mean + np.sqrt(t - 50.0))()",
-        "ra.Bernoulli([0.5, 0.6])",
+        "ra.problems.Bernoulli([0.5, 0.6])",
         "a score was not a number",
     ),
     "one arm's score, at first": (
         "ra.policy(lambda t, mean: mean + np.sqrt(np.where(mean > 0.5, t - 50.0, t)))()",
-        "ra.Deterministic([0.2, 0.6])",
+        "ra.problems.Deterministic([0.2, 0.6])",
         "a score was not a number",
     ),
     "a noisy score": (
         "ra.policy(noise=ra.noise.Gumbel())(lambda pulls, mean, z: mean + np.sqrt(mean) * z)()",
-        "ra.Deterministic([-0.2, -0.6])",
+        "ra.problems.Deterministic([-0.2, -0.6])",
         "a score was not a number",
     ),
     "a reward": (
         "ra.UCB(1.0)",
-        "ra.problem(mean=lambda c: c)(lambda u, *, c: c * np.sqrt(u - 0.5))([0.5, 0.6])",
+        "ra.problems.problem(mean=lambda c: c)(lambda u, *, c: c * np.sqrt(u - 0.5))([0.5, 0.6])",
         "a reward was not a finite number",
     ),
     "an infinite reward": (
         "ra.UCB(1.0)",
-        "ra.problem(mean=lambda c: c)(lambda u, *, c: c / np.floor(2 * u))([0.5, 0.6])",
+        "ra.problems.problem(mean=lambda c: c)(lambda u, *, c: c / np.floor(2 * u))([0.5, 0.6])",
         "a reward was not a finite number",
     ),
 }
@@ -505,7 +522,7 @@ def test_what_is_not_a_number_is_an_error() -> None:
 
 # Section 6 of the paper: mean regret and its standard error of an independent simulation with 32 replications, T = 10⁶.
 
-PAPER = ra.Bernoulli([0.51] + [0.5] * 9)
+PAPER = ra.problems.Bernoulli([0.51] + [0.5] * 9)
 SCENARIOS = {"a": PAPER, "b": PAPER.corrupted(arm=0, rounds=5_000, reward=0.0)}
 TABLE = {
     ("a", 0.1): [(8904, 4), (7560, 621), (8750, 594), (2040, 494), (2430, 87)],
@@ -520,7 +537,10 @@ TABLE = {
 def test_the_papers_experiment(scenario: str, square: float) -> None:
     C = math.sqrt(square)
     policies = [
-        *(ra.Boltzmann(schedule(square)) for schedule in (ra.constant, ra.inverse_log, ra.inverse_sqrt)),
+        *(
+            ra.Boltzmann(schedule(square))
+            for schedule in (ra.schedules.constant, ra.schedules.inverse_log, ra.schedules.inverse_sqrt)
+        ),
         ra.UCB(C=C),
         ra.BoltzmannGumbel(C=C),
     ]
@@ -535,9 +555,9 @@ def test_the_papers_experiment(scenario: str, square: float) -> None:
 
 def test_several_problems_at_once_are_each_as_alone() -> None:
     policies = [ra.UCB(C=0.5), ra.BoltzmannGumbel(C=0.5)]
-    drawn = ra.RandomProblem(ra.Bernoulli, mean=ra.Uniform([0.0] * 4, 1.0))
-    two, noisy = ra.Bernoulli([0.6, 0.5]), ra.Gaussian([0.0, 0.5, 1.0])
-    problems: dict[str, ra.Problem | ra.RandomProblem] = {"two": two, "drawn": drawn, "noisy": noisy}
+    drawn = ra.problems.RandomProblem(ra.problems.Bernoulli, mean=ra.problems.Uniform([0.0] * 4, 1.0))
+    two, noisy = ra.problems.Bernoulli([0.6, 0.5]), ra.problems.Gaussian([0.0, 0.5, 1.0])
+    problems: dict[str, ra.problems.Problem | ra.problems.RandomProblem] = {"two": two, "drawn": drawn, "noisy": noisy}
     several = ra.simulate(policies, problems, horizon=300, replications=70, seed=3, workers=2)
     assert list(several) == ["two", "drawn", "noisy"]
     for name, problem in problems.items():
@@ -549,7 +569,9 @@ def test_several_problems_at_once_are_each_as_alone() -> None:
         assert str(alone) in str(several)
     summary = several.summary()
     assert summary["problem"].to_list() == ["two", "two", "drawn", "drawn", "noisy", "noisy"]
-    assert summary["regret"].to_list() == [row["regret"] for result in several.values() for row in result.table()]
+    assert summary["regret"].to_list() == [
+        row["regret"] for result in several.values() for row in result.summary().to_dicts()
+    ]
     listed = ra.simulate(policies, [problems["two"]], horizon=300, replications=70, seed=3)
     assert list(listed) == ["Bernoulli(mean=[0.6, 0.5])"]
     with pytest.raises(KeyError, match="there is no problem 'three'; there are two, drawn, noisy"):
@@ -561,10 +583,10 @@ def test_several_problems_at_once_are_each_as_alone() -> None:
     [
         ([], "problem must name at least one problem, got none"),
         (
-            [ra.Bernoulli([0.5, 0.4]), 3],
+            [ra.problems.Bernoulli([0.5, 0.4]), 3],
             r"problem must be a problem such as .*, or several, got .*, 3\]",
         ),
-        ([ra.Bernoulli([0.5, 0.4])] * 2, "problems must differ from each other, got Bern"),
+        ([ra.problems.Bernoulli([0.5, 0.4])] * 2, "problems must differ from each other, got Bern"),
         ("Bernoulli", "problem must be a problem such as .*, got 'Bernoulli'"),
     ],
 )
@@ -579,7 +601,7 @@ def test_a_problem_whose_means_change_is_refused() -> None:
         restless([0.1, 0.2]),
         "restless asks for t: its means change, and regret is against fixed ones, got",
     )
-    drawn = ra.RandomProblem(restless, level=ra.Uniform(low=[0.0, 0.0], high=1.0))
+    drawn = ra.problems.RandomProblem(restless, level=ra.problems.Uniform(low=[0.0, 0.0], high=1.0))
     for asked in (problem, [problem], {"a": problem}, drawn):
         with pytest.raises(ValueError, match=message):
             ra.simulate(ra.UCB(C=0.5), asked, horizon=10)

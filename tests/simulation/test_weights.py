@@ -67,7 +67,7 @@ def check_shares(counts: Any, probabilities: list[float]) -> None:
 @pytest.mark.parametrize(("policy", "memory", "probabilities"), FIRST.values(), ids=FIRST)
 def test_first_choices_simulated(policy: ra.Policy, memory: Any, probabilities: list[float]) -> None:
     start: dict[str, Any] = {"pulls": PULLS, "means": MEANS, "memory": memory, "lanes": 3_200}
-    result = ra.simulate(policy, ra.Deterministic(MEANS), horizon=1, replications=32_000, seed=2, **start)
+    result = ra.simulate(policy, ra.problems.Deterministic(MEANS), horizon=1, replications=32_000, seed=2, **start)
     check_shares((result.pulls[0] - PULLS).sum(axis=0), probabilities)
 
 
@@ -81,14 +81,14 @@ def test_first_choices_live(policy: ra.Policy, memory: Any, probabilities: list[
 # Estimates of what every arm would have paid.
 
 LANES, ROUNDS = 8_192, 60
-PAYING = ra.Bernoulli([0.5, 0.7, 0.2]).corrupted(arm=1, rounds=20, reward=0.0)
+PAYING = ra.problems.Bernoulli([0.5, 0.7, 0.2]).corrupted(arm=1, rounds=20, reward=0.0)
 
 
-def remembered(policy: ra.Policy, problem: ra.Problem, rounds: int, lanes: int) -> tuple[F64, F64]:
+def remembered(policy: ra.Policy, problem: ra.problems.Problem, rounds: int, lanes: int) -> tuple[F64, F64]:
     """The first column and the pulls after some rounds: arms × lanes."""
     run = Run(policy, problem, Start((0,) * problem.arms, (0.0,) * problem.arms), 5, 0, lanes, np.array([rounds]))
     run.advance(rounds)
-    return run.known.memory[0], run.known.pulls
+    return run.statistics.memory[0], run.statistics.pulls
 
 
 TOTALS = np.array([0.5 * ROUNDS, 0.7 * (ROUNDS - 20), 0.2 * ROUNDS])
@@ -129,7 +129,7 @@ def exploration(policy: ra.Policy, rounds: int) -> float:
 @pytest.mark.parametrize("policy", WEIGHTS.values(), ids=WEIGHTS)
 def test_rewards_of_one_for_ever(policy: ra.Policy, rounds: int) -> None:
     """Raw weights would overflow after some ten thousand rounds."""
-    estimates, pulls = remembered(policy, ra.Deterministic([1.0, 1.0]), rounds, 32)
+    estimates, pulls = remembered(policy, ra.problems.Deterministic([1.0, 1.0]), rounds, 32)
     assert np.isfinite(estimates).all()
     assert (pulls.sum(axis=0) == rounds).all()
     if policy.family.name == "EXP3PlusPlus":
@@ -144,7 +144,7 @@ def test_rewards_of_one_for_ever(policy: ra.Policy, rounds: int) -> None:
 @pytest.mark.parametrize("policy", WEIGHTS.values(), ids=WEIGHTS)
 def test_rewards_of_one_and_zero_for_ever(policy: ra.Policy, rounds: int) -> None:
     """The worse arm is pulled as often as it is explored, but for the rounds in which that had to be learned."""
-    estimates, pulls = remembered(policy, ra.Deterministic([1.0, 0.0]), rounds, 32)
+    estimates, pulls = remembered(policy, ra.problems.Deterministic([1.0, 0.0]), rounds, 32)
     assert np.isfinite(estimates).all()
     if policy.family.name == "EXP3PlusPlus":
         assert (estimates[0] == 0).all()
@@ -166,7 +166,7 @@ LOGARITHMIC: dict[str, Callable[[int], ra.Policy]] = {
     "ucb-improved": lambda rounds: ra.UCBImproved(horizon=rounds),
     "anytime moss": lambda rounds: ra.AnytimeMOSS(),
     "moss": lambda rounds: ra.MOSS(horizon=rounds),
-    "epsilon-greedy": lambda rounds: ra.EpsilonGreedy(ra.decreasing(d=0.2)),
+    "epsilon-greedy": lambda rounds: ra.EpsilonGreedy(ra.schedules.decreasing(d=0.2)),
     "catoni": lambda rounds: ra.BoltzmannGumbel(C=1.0, estimator="catoni"),
     "robust ucb": lambda rounds: ra.RobustUCB(u=1.0),
 }
@@ -176,7 +176,7 @@ LOGARITHMIC: dict[str, Callable[[int], ra.Policy]] = {
 @pytest.mark.parametrize("make", LOGARITHMIC.values(), ids=LOGARITHMIC)
 def test_regret_stays_small(make: Callable[[int], ra.Policy], rounds: int) -> None:
     """Not below a quarter of what Lai and Robbins ask of consistent policies, and far from linear."""
-    problem = ra.Bernoulli([0.4, 0.6])
+    problem = ra.problems.Bernoulli([0.4, 0.6])
     result = ra.simulate(make(rounds), problem, horizon=rounds, replications=32, seed=3, checkpoints=1)
     regret = result.regret[0, :, -1].mean()
     divergence = 0.4 * math.log(0.4 / 0.6) + 0.6 * math.log(0.6 / 0.4)

@@ -9,35 +9,34 @@ from typing import Any
 import pytest
 
 import rightarm as ra
-from rightarm.messages import Ask, Choice, Definition, Tell
-from rightarm.store import Conflict, NotFound, Store, Unavailable, Work, open_store, verbs
+from rightarm.messages import Ask, DecisionAnswer, Definition, Tell
+from rightarm.store import Conflict, Missing, Store, StoredBandit, Unavailable, Work, open_store
 from rightarm.store import store as store_module
-from rightarm.store.connections import connect
-from rightarm.store.errors import Damaged
-from rightarm.store.live import Live, load
+from rightarm.store.connections import Damaged, connect
+from rightarm.store.stored_bandit import load
 from rightarm.store.verify import verify
 
 POLICY = ra.BoltzmannGumbel(C=0.5)
-DESCRIBE = Work("home", verbs.describe)
+DESCRIBE = Work("home", StoredBandit.describe)
 
 
-def making(store: Store, name: str = "home", **options: Any) -> Work:
+def making(store: Store, name: str = "home", **options: Any) -> Work[Any]:
     plain: dict[str, Any] = {"arms": ["red", "blue"], "policy": repr(POLICY), "seed": 1} | options
     definition = Definition(**plain)
     return store.create(name, definition, POLICY, by="test")
 
 
-def asking(name: str = "home", **request: Any) -> Work:
-    return Work(name, partial(verbs.ask, request=Ask(**request)))
+def asking(name: str = "home", **request: Any) -> Work[Any]:
+    return Work(name, partial(StoredBandit.ask, request=Ask(**request)))
 
 
-def telling(decision: int, reward: float, **request: Any) -> Work:
-    return Work("home", partial(verbs.tell, rewards=[Tell(decision=decision, reward=reward, **request)]))
+def telling(decision: int, reward: float, **request: Any) -> Work[Any]:
+    return Work("home", partial(StoredBandit.tell, rewards=[Tell(decision=decision, reward=reward, **request)]))
 
 
 def play(store: Store, rounds: int = 8) -> None:
     for _ in range(rounds):
-        made: list[Choice] = store.do(asking())
+        made: list[DecisionAnswer] = store.do(asking())
         store.do(telling(made[0].decision, 1.0))
 
 
@@ -79,7 +78,7 @@ def test_a_bandit_that_is_damaged_does_not_touch_others(sqlite_url: str) -> None
     store.run([making(store), making(store, "other")])
     with closing(sqlite3.connect(sqlite_url.removeprefix("sqlite:///"), isolation_level=None)) as connection:
         connection.execute("UPDATE events SET line = line || ' ' WHERE bandit = 1 AND n = 1")
-    store._lives.clear()
+    store._bandits.clear()
     results = store.run([asking(), asking("other"), DESCRIBE])
     assert [type(result) for result in results] == [Damaged, list, Damaged]
     assert len(list(store.events("other"))) == 2
@@ -100,7 +99,7 @@ def test_a_snapshot_that_cannot_be_written_costs_nothing(sqlite_url: str, monkey
 
 
 def test_a_database_that_fails_within_work_is_unavailable(store_url: str) -> None:
-    def broken(live: Live) -> None:
+    def broken(live: StoredBandit) -> None:
         assert live.connection is not None
         live.connection.exec_driver_sql("SELECT * FROM nowhere")
 
@@ -119,7 +118,7 @@ def test_keys_of_refused_work_are_free(sqlite_url: str) -> None:
     [choice] = store.do(asking())
     store.do(telling(choice.decision, 1.0))
     rewards = [Tell(decision=choice.decision, reward=1.0, key="k"), Tell(decision=77, reward=1.0)]
-    store.run([Work("home", partial(verbs.tell, rewards=rewards)), asking()])
+    store.run([Work("home", partial(StoredBandit.tell, rewards=rewards)), asking()])
     [told] = store.do(telling(choice.decision, 0.5, correct=True, key="k"))
     assert told.outcome == "corrected"
     store.close()
@@ -130,13 +129,13 @@ def test_whoever_reads_follows_to_the_row_that_was_read(store_url: str) -> None:
     first.do(making(first))
     play(second, 2)
     with second.database.reads() as connection:
-        row = second._row(connection, "home")
+        row = store_module._row(connection, "home")
     play(first, 2)
-    first._snapshot(first._lives["home"])
+    first._snapshot(first._bandits["home"])
     with second.database.reads() as connection:
-        second._lives["home"].follow(row, connection)
+        second._bandits["home"].follow(row, connection)
         loaded = load(row, connection)
-    assert second._lives["home"].version == loaded.version == row.last == 5
+    assert second._bandits["home"].version == loaded.version == row.last == 5
     for store in (first, second):
         store.close()
 
@@ -144,21 +143,21 @@ def test_whoever_reads_follows_to_the_row_that_was_read(store_url: str) -> None:
 def test_times_are_seconds_of_any_type(sqlite_url: str) -> None:
     store = open_store(sqlite_url, clock=lambda: 1000)
     store.do(making(store))
-    store._lives.clear()
+    store._bandits.clear()
     assert store.do(DESCRIBE).created == 1000.0
     store.close()
 
 
 def test_work_that_spoils_a_batch_is_left_out_once(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(live: Live) -> None:
-        verbs.ask(live, Ask())
+    def broken(live: StoredBandit) -> None:
+        live.ask(Ask())
         raise ZeroDivisionError
 
     store = open_store(sqlite_url)
     store.do(making(store))
     sizes, run = list[int](), store._run
 
-    def counted(works: Sequence[Work]) -> list[Any]:
+    def counted(works: Sequence[Work[Any]]) -> list[Any]:
         sizes.append(len(works))
         return run(works)
 
@@ -175,12 +174,12 @@ def test_a_reward_that_is_refused_spoils_no_batch(sqlite_url: str) -> None:
     store = open_store(sqlite_url)
     store.do(making(store, reward_range=(0.0, 1.0)))
     made = store.do(asking(size=2))
-    live = store._lives["home"]
+    live = store._bandits["home"]
     for bad in (Tell(decision=77, reward=1.0), Tell(decision=made[1].decision, reward=7.0)):
         rewards = [Tell(decision=made[0].decision, reward=1.0), bad]
-        [result] = store.run([Work("home", partial(verbs.tell, rewards=rewards))])
-        assert isinstance(result, NotFound | ValueError)
-    assert store._lives["home"] is live  # it need not be folded again
+        [result] = store.run([Work("home", partial(StoredBandit.tell, rewards=rewards))])
+        assert isinstance(result, Missing | ValueError)
+    assert store._bandits["home"] is live  # it need not be folded again
     store.close()
 
 
@@ -190,10 +189,10 @@ def test_names_that_are_none(store_url: str, name: str) -> None:
     store.do(making(store))
     with pytest.raises(ValueError, match="name must match"):
         making(store, name)
-    results = store.run([Work(name, verbs.describe), DESCRIBE])
-    assert [isinstance(result, NotFound) for result in results] == [True, False]
-    with pytest.raises(NotFound):
-        store.totals(name)
+    results = store.run([Work(name, StoredBandit.describe), DESCRIBE])
+    assert [isinstance(result, Missing) for result in results] == [True, False]
+    with pytest.raises(Missing):
+        store.head(name)
     store.close()
 
 

@@ -15,7 +15,7 @@ import rightarm as ra
 
 POLICIES = {
     "softmax": ra.Boltzmann(0.25),
-    "cooling softmax": ra.Boltzmann(ra.inverse_log(0.5)),
+    "cooling softmax": ra.Boltzmann(ra.schedules.inverse_log(0.5)),
     "BGE": ra.BoltzmannGumbel(C=0.3),
     "scaled": ra.ScaledGumbel(),
     "UCB": ra.UCB(C=0.5),
@@ -27,7 +27,7 @@ def lived(folder: Path, policy: Any, rounds: int = 300, **options: Any) -> list[
     luck, waiting, path = random.Random(5), list[int](), folder / "log.jsonl"
     with ra.Bandit(["a", "b", "c"], policy, seed=3, log=path, **options) as bandit:
         for number in range(rounds):
-            waiting.append(bandit.ask(among=["a", "c"] if luck.random() < 0.1 else None).id)
+            waiting.append(bandit.ask(allowed=["a", "c"] if luck.random() < 0.1 else None).id)
             if luck.random() < 0.8:
                 bandit.tell(waiting.pop(luck.randrange(len(waiting))), luck.choice([0.0, 0.25, 1.0]))
             if luck.random() < 0.05 and waiting:

@@ -30,7 +30,7 @@ shim = power.Shim(Path(tape))
 import rightarm as ra
 from sqlalchemy import event
 from rightarm.messages import Ask, Definition, Tell
-from rightarm.store import Work, open_store, verbs
+from rightarm.store import Work, open_store
 
 store, luck = open_store("sqlite:///" + path), random.Random(1)
 store.database.writing.dispose()
@@ -41,10 +41,10 @@ shim.mark(b"{}")
 waiting = []
 for number in range(int(transactions)):
     keys = [f"{number}-{place}" for place in range(luck.randint(1, 6))]
-    works = [Work("home", lambda live, key=key: verbs.ask(live, Ask(key=key))) for key in keys]
+    works = [Work("home", lambda live, key=key: live.ask(Ask(key=key))) for key in keys]
     told = {one: luck.choice([0.0, 0.25, 1.0]) for one in waiting[: luck.randint(0, 6)]}
     tells = [Tell(decision=one, reward=reward) for one, reward in told.items()]
-    works += [Work("home", lambda live, tell=tell: verbs.tell(live, [tell])) for tell in tells]
+    works += [Work("home", lambda live, tell=tell: live.tell([tell])) for tell in tells]
     results = store.run(works)
     made = [choice.decision for [choice] in results[: len(keys)]]
     waiting = waiting[len(told) :] + made

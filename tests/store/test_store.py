@@ -13,12 +13,13 @@ from typing import Any
 import pytest
 
 import rightarm as ra
-from rightarm.live import ledger
-from rightarm.messages import Ask, Change, Choice, Definition, Tell
-from rightarm.store import Commits, Conflict, NotFound, Store, Unavailable, Work, open_store, verbs
+from rightarm.bandit import ledger
+from rightarm.messages import Ask, Change, DecisionAnswer, Definition, Tell
+from rightarm.store import Commits, Conflict, Missing, Store, StoredBandit, Unavailable, Work, open_store
 from rightarm.store import store as store_module
-from rightarm.store.backup import backup
 from rightarm.store.connections import connect
+from rightarm.store.store_exports import backup
+from rightarm.store.stored_bandit import snapshot_of
 from rightarm.store.verify import verify
 
 POLICY = ra.BoltzmannGumbel(C=0.5)
@@ -29,14 +30,14 @@ def make(store: Store, name: str = "home", policy: ra.Policy = POLICY, **options
     store.do(store.create(name, definition, policy, by="test"))
 
 
-def ask(store: Store, name: str = "home", **request: Any) -> list[Choice]:
-    choices: list[Choice] = store.do(name, partial(verbs.ask, request=Ask(**request)))
+def ask(store: Store, name: str = "home", **request: Any) -> list[DecisionAnswer]:
+    choices: list[DecisionAnswer] = store.do(name, partial(StoredBandit.ask, request=Ask(**request)))
     return choices
 
 
 def tell(store: Store, decision: int, reward: float, name: str = "home", **request: Any) -> str:
     rewards = [Tell(decision=decision, reward=reward, **request)]
-    return str(store.do(name, partial(verbs.tell, rewards=rewards))[0].outcome)
+    return str(store.do(name, partial(StoredBandit.tell, rewards=rewards))[0].outcome)
 
 
 def check(url: str, decisions: int) -> None:
@@ -62,9 +63,9 @@ def test_many_threads_and_two_replicas_lose_nothing(store_url: str) -> None:
     def play(number: int) -> None:
         for place in range(25):
             commits = replicas[(number + place) % 2]
-            [choice] = commits.submit("home", partial(verbs.ask, request=Ask(key=f"{number}-{place}"))).result()
+            [choice] = commits.submit("home", partial(StoredBandit.ask, request=Ask(key=f"{number}-{place}"))).result()
             rewards = [Tell(decision=choice.decision, reward=float(place % 2))]
-            [one] = commits.submit("home", partial(verbs.tell, rewards=rewards)).result()
+            [one] = commits.submit("home", partial(StoredBandit.tell, rewards=rewards)).result()
             assert one.outcome == "learned"
             told.append((choice.decision, float(place % 2)))
 
@@ -73,7 +74,7 @@ def test_many_threads_and_two_replicas_lose_nothing(store_url: str) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    described = [replica.submit("home", verbs.describe).result() for replica in replicas]
+    described = [replica.submit("home", StoredBandit.describe).result() for replica in replicas]
     assert [(one.decisions, one.rewards, one.version) for one in described] == [(400, 400, 801)] * 2
     assert len(set(told)) == 400
     assert replicas[0].store.folded
@@ -86,11 +87,11 @@ def test_many_threads_and_two_replicas_lose_nothing(store_url: str) -> None:
 def test_what_waits_is_done_before_closing(sqlite_url: str) -> None:
     commits = Commits(open_store(sqlite_url))
     make(commits.store)
-    futures: list[Future[Any]] = [commits.submit("home", partial(verbs.ask, request=Ask())) for _ in range(50)]
+    futures: list[Future[Any]] = [commits.submit("home", partial(StoredBandit.ask, request=Ask())) for _ in range(50)]
     commits.close()
     assert len({future.result()[0].decision for future in futures}) == 50
     with pytest.raises(Unavailable, match="closing"):
-        commits.submit("home", verbs.describe)
+        commits.submit("home", StoredBandit.describe)
     check(sqlite_url, 50)
 
 
@@ -101,26 +102,26 @@ def test_decisions_of_long_ago_are_still_known(sqlite_url: str, monkeypatch: pyt
     made = ask(store, size=10)
     for choice in made[:8]:
         assert tell(store, choice.decision, 0.5) == "learned"
-    assert store.do("home", partial(verbs.cancel, number=made[8].decision))
+    assert store.do("home", partial(StoredBandit.cancel, number=made[8].decision))
     assert tell(store, made[0].decision, 0.5) == "duplicate"
     with pytest.raises(Conflict, match="too long ago"):
         tell(store, made[0].decision, 0.25)
     with pytest.raises(Conflict, match="too long ago"):
         tell(store, made[0].decision, 0.25, correct=True)
-    assert not store.do("home", partial(verbs.cancel, number=made[0].decision))
-    with pytest.raises(NotFound, match="decision 7 was never made by home"):
-        store.do("home", partial(verbs.cancel, number=7))
+    assert not store.do("home", partial(StoredBandit.cancel, number=made[0].decision))
+    with pytest.raises(Missing, match="decision 7 was never made by home"):
+        store.do("home", partial(StoredBandit.cancel, number=7))
     store.close()
 
 
-@pytest.mark.parametrize("policy", [ra.ScaledGumbel(), ra.ScaledGumbel(estimator=ra.Linear(1))], ids=str)
+@pytest.mark.parametrize("policy", [ra.ScaledGumbel(), ra.ScaledGumbel(estimator=ra.estimators.Linear(1))], ids=str)
 def test_a_correction_leaves_no_trace(store_url: str, policy: ra.Policy) -> None:
     """Also in snapshots, in a replica, and where all is folded again."""
     first, replica = open_store(store_url), open_store(store_url)
     contexts = [[i % 5] if policy.estimator.asks_context else None for i in range(40)]
     for name in ("wrong", "right"):
         make(first, name, policy, seed=1)
-        made = [ask(first, name, among=["blue" if i % 3 else "red"], context=x)[0] for i, x in enumerate(contexts)]
+        made = [ask(first, name, allowed=["blue" if i % 3 else "red"], context=x)[0] for i, x in enumerate(contexts)]
         for i, choice in enumerate(made):
             reward = 0.2 if i == 7 else i % 4 / 4
             tell((first, replica)[i % 2], choice.decision, 1794956542 if i == 7 and name == "wrong" else reward, name)
@@ -134,7 +135,7 @@ def test_a_correction_leaves_no_trace(store_url: str, policy: ra.Policy) -> None
         store.close()  # which writes snapshots
     check(store_url, 100)
     again = open_store(store_url)
-    states = [again.do(name, lambda live: live.state.known.to_json()) for name in ("wrong", "right")]
+    states = [again.do(name, lambda live: live.state.arms.to_json()) for name in ("wrong", "right")]
     assert states[0] == states[1]
     again.close()
 
@@ -142,7 +143,7 @@ def test_a_correction_leaves_no_trace(store_url: str, policy: ra.Policy) -> None
 def test_a_correction_that_would_leave_a_trace_is_refused(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ledger, "REMEMBERED", 3)
     store = open_store(sqlite_url)
-    make(store)
+    make(store, seed=1)
     made = ask(store, size=10)
     for choice in made:
         tell(store, choice.decision, 1e20 if choice is made[-1] else 0.5)
@@ -156,7 +157,7 @@ def test_a_correction_that_would_leave_a_trace_is_refused(sqlite_url: str, monke
 
 def test_rewards_that_add_up_count_once_with_a_key(store_url: str) -> None:
     store = open_store(store_url)
-    make(store, window_of_reward=1e9, several="sum", learn="at close")
+    make(store, reward_window=1e9, repeated="sum", learn="at close")
     [choice] = ask(store)
     outcomes = [tell(store, choice.decision, 1.0, key=key) for key in ("a", "a", "b", "b", "a")]
     assert outcomes == ["noted", "duplicate", "noted", "duplicate", "duplicate"]
@@ -174,10 +175,10 @@ def test_snapshots_are_written_and_make_a_start_quick(store_url: str, monkeypatc
     for _ in range(20):
         for choice in ask(store, size=10):
             tell(store, choice.decision, 1.0)
-    states = store.do("home", lambda live: live.snapshot())
-    store._lives.clear()
-    assert store.do("home", lambda live: live.saved) > 300
-    assert store.do("home", lambda live: live.snapshot()) == states
+    states = store.do("home", lambda live: snapshot_of(live.state, live.journal))
+    store._bandits.clear()
+    assert store.do("home", lambda live: live.in_snapshot) > 300
+    assert store.do("home", lambda live: snapshot_of(live.state, live.journal)) == states
     store.database.close()  # as if the process were killed: nothing is written at the end
     check(store_url, 200)
 
@@ -186,7 +187,7 @@ CASES: dict[str, Callable[[Store], Any]] = {
     "arms": lambda store: make(store, "bad", control="green"),
     "floor": lambda store: make(store, "bad", floor=0.7),
     "size": lambda store: ask(store, size=2, unit="u"),
-    "among": lambda store: ask(store, among=["green"]),
+    "allowed": lambda store: ask(store, allowed=["green"]),
     "context": lambda store: ask(store, context={"hour": 1}),
     "reward": lambda store: tell(store, ask(store)[0].decision, 1e300),
 }
@@ -206,7 +207,7 @@ def test_what_is_wrong_is_an_error_and_no_event(case: str, sqlite_url: str) -> N
 
 def test_contexts_and_features_of_arms(store_url: str) -> None:
     store = open_store(store_url)
-    policy = ra.BoltzmannGumbel(C=0.1, estimator=ra.Linear(["hour"], arm_features=["price"]))
+    policy = ra.BoltzmannGumbel(C=0.1, estimator=ra.estimators.Linear(["hour"], arm_features=["price"]))
     make(store, policy=policy)
     prices = {"red": {"price": 1.0}, "blue": {"price": 2.0}}
     for hour in range(10):
@@ -296,7 +297,7 @@ def test_archived_is_for_good(sqlite_url: str) -> None:
     store = open_store(sqlite_url)
     make(store)
     [choice] = ask(store)
-    change = partial(verbs.change, policy=None, by="me")
+    change = partial(StoredBandit.change, policy=None, by="me")
     store.do("home", partial(change, request=Change(status="archived")))
     for refused in (lambda: ask(store), lambda: tell(store, choice.decision, 1.0)):
         with pytest.raises(Conflict, match="home is archived"):
@@ -312,8 +313,8 @@ def test_bandits_of_one_transaction(store_url: str) -> None:
     names = [f"bandit-{number}" for number in range(5)]
     for name in names:
         make(store, name)
-    works = [Work(name, partial(verbs.ask, request=Ask())) for name in names * 3]
+    works = [Work(name, partial(StoredBandit.ask, request=Ask())) for name in names * 3]
     assert len({choice[0].decision for choice in store.run(works)}) == 15
-    assert [store.do(name, verbs.describe).decisions for name in names] == [3] * 5
+    assert [store.do(name, StoredBandit.describe).decisions for name in names] == [3] * 5
     store.close()
     check(store_url, 15)

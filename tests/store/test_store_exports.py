@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import rightarm as ra
-from bandits import Clock
-from rightarm.live import summary
+from bandits import Clock, arm_rows
+from rightarm.bandit import summary
 from rightarm.messages import Ask, Definition, Tell
-from rightarm.store import NotFound, open_store, verbs
-from rightarm.store.exports import ENDINGS, export, log_lines
+from rightarm.store import Missing, StoredBandit, open_store
+from rightarm.store.store_exports import ENDINGS, export, log_lines
 
 
 def test_the_log_makes_the_bandit_again(store_url: str, tmp_path: Path) -> None:
@@ -22,22 +22,22 @@ def test_the_log_makes_the_bandit_again(store_url: str, tmp_path: Path) -> None:
         definition = Definition(arms=["a", 2], policy="UCB(C=0.5)", seed=3)
         store.do(store.create("home", definition, ra.UCB(C=0.5), by="me"))
         for i in range(50):
-            [choice] = store.do("home", lambda live: verbs.ask(live, Ask()))
+            [choice] = store.do("home", lambda live: live.ask(Ask()))
             if i % 5:
                 told = Tell(decision=choice.decision, reward=float(i % 2))
-                store.do("home", partial(verbs.tell, rewards=[told]))
-        table = store.do("home", lambda live: summary.table(live.state, []))
+                store.do("home", partial(StoredBandit.tell, rewards=[told]))
+        table = store.do("home", lambda live: summary.arm_rows(live.state, []))
         for ending in ENDINGS.values():
             assert export(store, "home", tmp_path / f"home{ending}").stat().st_size > 0
         assert (tmp_path / "home.jsonl").read_bytes() == b"".join(log_lines(store, "home"))
-        with pytest.raises(NotFound, match="there is no bandit nobody"):
+        with pytest.raises(Missing, match="there is no bandit nobody"):
             export(store, "nobody", tmp_path / "nobody.jsonl")
     assert {path.name for path in tmp_path.glob("*") if "store" not in path.name} == {
         f"home{ending}" for ending in ENDINGS.values()
     }
-    assert ra.read_log(tmp_path / "home.jsonl")["reward"].drop_nulls().len() == 40
+    assert ra.logs.read_log(tmp_path / "home.jsonl")["reward"].drop_nulls().len() == 40
     with ra.Bandit.from_log(tmp_path / "home.jsonl") as again:
-        assert again.table() == table
+        assert arm_rows(again) == table
         assert again.ask().propensity > 0
 
 
@@ -45,16 +45,16 @@ def test_open_windows_of_reward_are_left_out(store_url: str, tmp_path: Path) -> 
     """Three decisions that stayed silent are exported as 0, a click in an open window is not."""
     clock = Clock()
     with closing(open_store(store_url, clock=clock)) as store:
-        definition = Definition(arms=["a", "b"], policy="UCB(C=0.5)", seed=3, window_of_reward=60.0, default=0.0)
+        definition = Definition(arms=["a", "b"], policy="UCB(C=0.5)", seed=3, reward_window=60.0, default_reward=0.0)
         store.do(store.create("home", definition, ra.UCB(C=0.5), by="me"))
-        store.do("home", lambda live: verbs.ask(live, Ask(size=3)))
+        store.do("home", lambda live: live.ask(Ask(size=3)))
         clock.now += 60.0
-        choices = store.do("home", lambda live: verbs.ask(live, Ask(size=2)))
-        store.do("home", partial(verbs.tell, rewards=[Tell(decision=choices[0].decision, reward=1.0)]))
+        choices = store.do("home", lambda live: live.ask(Ask(size=2)))
+        store.do("home", partial(StoredBandit.tell, rewards=[Tell(decision=choices[0].decision, reward=1.0)]))
         made = {ending: export(store, "home", tmp_path / f"home{ending}") for ending in ENDINGS.values()}
     with np.load(made[".npz"]) as feedback:
         assert feedback["reward"].tolist() == [0.0] * 3
         assert feedback["open_windows"] == 2
     assert len(made[".dsjson"].read_text().splitlines()) == 3
     for ending in (".jsonl", ".parquet"):
-        assert ra.read_log(made[ending])["reward"].to_list() == [0.0, 0.0, 0.0, None, None]
+        assert ra.logs.read_log(made[ending])["reward"].to_list() == [0.0, 0.0, 0.0, None, None]

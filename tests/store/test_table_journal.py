@@ -7,8 +7,7 @@ from typing import Any
 
 from rightarm.store import open_store, schema
 from rightarm.store.connections import Database
-from rightarm.store.journal import first_digest
-from rightarm.store.live import EVENTS, KNOWN, journal_of, read_events
+from rightarm.store.table_journal import FIND_BANDIT, INSERT_EVENTS, first_digest, journal_of, read_events
 from rightarm.testing import check_journal
 
 KEY = f"{0x0F1E2D3C4B5A69788796A5B4C3D2E1F0:032x}"
@@ -21,7 +20,7 @@ class Committed:
         self.database = database
         self.stack = contextlib.ExitStack()
         connection = self.stack.enter_context(database.reads())
-        self.row = connection.execute(KNOWN, {"name": "home"}).one()
+        self.row = connection.execute(FIND_BANDIT, {"name": "home"}).one()
         self.journal = journal_of(self.row, connection)
         for _ in self.journal.follow(read_events(connection, self.row.id, 0)):
             pass
@@ -33,7 +32,7 @@ class Committed:
         self.stack.close()
         rows = [{"bandit": self.row.id, **stored._asdict()} for stored in self.journal.new]
         with self.database.transaction() as connection:
-            connection.execute(EVENTS, rows)
+            connection.execute(INSERT_EVENTS, rows)
         self.journal.committed()
 
 

@@ -11,9 +11,8 @@ from sqlalchemy import event
 
 import rightarm as ra
 from postgres import Postgres
-from rightarm.messages import Ask, Choice, Definition
-from rightarm.store import Unavailable, Work, open_store, verbs
-from rightarm.store.live import Live
+from rightarm.messages import Ask, DecisionAnswer, Definition
+from rightarm.store import StoredBandit, Unavailable, Work, open_store
 
 
 @pytest.mark.parametrize("others", [0, 2])
@@ -24,10 +23,10 @@ def test_work_during_which_the_connection_is_cut_is_unavailable_and_can_be_repea
         policy = ra.UCB(C=0.5)
         store.do(store.create("home", Definition(arms=["a", "b"], policy="UCB(C=0.5)"), policy, by="me"))
 
-        def ask(live: Live) -> list[Choice]:
-            return verbs.ask(live, Ask(key="same"))
+        def ask(live: StoredBandit) -> list[DecisionAnswer]:
+            return live.ask(Ask(key="same"))
 
-        def cut(live: Live) -> list[Choice]:
+        def cut(live: StoredBandit) -> list[DecisionAnswer]:
             postgres.disconnect(postgres_url)
             return ask(live)
 
@@ -76,9 +75,9 @@ def test_who_only_reads_sees_one_moment_though_others_write(postgres_url: str, k
         def write() -> None:
             nonlocal writes
             writes += 1
-            writer.do("home", lambda live: verbs.ask(live, Ask(size=5)))
+            writer.do("home", lambda live: live.ask(Ask(size=5)))
             if snapshot:
-                writer._snapshot(writer._lives["home"])
+                writer._snapshot(writer._bandits["home"])
 
         def between(connection: Any, cursor: Any, statement: str, *rest: Any) -> None:
             if "FROM bandits" in statement and writes < 2:

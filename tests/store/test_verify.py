@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import rightarm as ra
 from rightarm.cli import app
 from rightarm.messages import Ask, Definition, Tell
-from rightarm.store import Damaged, Store, Work, open_store, verbs
+from rightarm.store import Damaged, Store, StoredBandit, Work, open_store
 from rightarm.store.connections import connect
 from rightarm.store.verify import Verified, verify
 
@@ -26,8 +26,8 @@ def fill(store: Store, name: str = "home", rounds: int = 40) -> None:
     store.do(store.create(name, definition, ra.BoltzmannGumbel(C=0.5), by="test"))
     for place in range(rounds):
         request = Ask(unit=f"visitor {place}", key=f"key {place}")
-        [choice] = store.do(name, partial(verbs.ask, request=request))
-        store.do(name, partial(verbs.tell, rewards=[Tell(decision=choice.decision, reward=place % 2)]))
+        [choice] = store.do(name, partial(StoredBandit.ask, request=request))
+        store.do(name, partial(StoredBandit.tell, rewards=[Tell(decision=choice.decision, reward=place % 2)]))
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def test_a_store_does_not_go_on_from_damaged_events(url: str) -> None:
     database.close()
     store = open_store(url)
     with pytest.raises(Damaged, match="home: event 1 is not as it was written"):
-        store.do("home", verbs.describe)
+        store.do("home", StoredBandit.describe)
     store.close()
 
 
@@ -178,7 +178,7 @@ def test_reads_change_nothing(store_url: str) -> None:
     store = open_store(store_url)
     fill(store, rounds=1)
     version = store.do(Work("home", lambda live: live.version, reads=True))
-    assert store.do(Work("home", lambda live: live.state.law().chance.sum(), reads=True)) == pytest.approx(1)
+    assert store.do(Work("home", lambda live: live.state.probabilities().chance.sum(), reads=True)) == pytest.approx(1)
     assert store.do("home", lambda live: live.version) == version
     store.close()
 
@@ -187,24 +187,24 @@ def test_sums_of_large_rewards_in_another_order_are_no_finding(sqlite_url: str) 
     store = open_store(sqlite_url)
     policy = ra.UCB(C=0.5)
     store.do(store.create("home", Definition(arms=["red"], policy=repr(policy)), policy, by="test"))
-    made = store.do("home", lambda live: verbs.ask(live, Ask(size=3)))
+    made = store.do("home", lambda live: live.ask(Ask(size=3)))
     rewards = [Tell(decision=one.decision, reward=r) for one, r in zip(made, (1e12, -1e12, 0.1), strict=True)]
     for some in (rewards[:1], rewards[1:]):
-        store.do("home", partial(verbs.tell, rewards=some))
+        store.do("home", partial(StoredBandit.tell, rewards=some))
     assert not verify(store.database).findings
     store.close()
 
 
 def test_a_replica_that_only_follows_writes_the_same_snapshot(sqlite_url: str) -> None:
     stores = [open_store(sqlite_url) for _ in range(2)]
-    policy = ra.BoltzmannGumbel(C=0.5, estimator=ra.Catoni(C=0.25))
-    definition = Definition(arms=["red", "blue"], policy=repr(policy), discount=0.9, seed=1)
+    policy = ra.BoltzmannGumbel(C=0.5, estimator=ra.estimators.Catoni(C=0.25, discount=0.9))
+    definition = Definition(arms=["red", "blue"], policy=repr(policy), seed=1)
     stores[0].do(stores[0].create("home", definition, policy, by="test"))
     for reward in (0.0, 1.0, 1.0, 0.0):
-        [choice] = stores[0].do("home", lambda live: verbs.ask(live, Ask()))
-        stores[0].do("home", partial(verbs.tell, rewards=[Tell(decision=choice.decision, reward=reward)]))
-    stores[0].do("home", lambda live: verbs.ask(live, Ask()))  # which looks at the rewards so far
-    stores[1].do("home", verbs.describe)
+        [choice] = stores[0].do("home", lambda live: live.ask(Ask()))
+        stores[0].do("home", partial(StoredBandit.tell, rewards=[Tell(decision=choice.decision, reward=reward)]))
+    stores[0].do("home", lambda live: live.ask(Ask()))  # which looks at the rewards so far
+    stores[1].do("home", StoredBandit.describe)
     for store in reversed(stores):
         store.close()
     with contextlib.closing(connect(sqlite_url)) as database:

@@ -1,4 +1,4 @@
-"""The command line, a module for each group of commands."""
+"""The command line. Each module has an ``app`` with its commands: a new command is one function in one of them."""
 
 from __future__ import annotations
 
@@ -8,33 +8,31 @@ from typing import Annotated
 try:
     import typer
 except ImportError:
-    sys.exit("the command line needs more packages: pip install 'rightarm[lab]'")
+    sys.exit("the command line needs more packages: install rightarm with its extra [lab]")
 
 import rightarm
-from rightarm.cli import experiments, logs, policies, reproduce, serve, stores, tokens
-from rightarm.cli.options import Program
+from rightarm.cli import experiment_commands, log_commands, policy_commands, service_commands
+from rightarm.cli.options import CommandGroup
 
 app = typer.Typer(
-    cls=Program,
+    cls=CommandGroup,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     help="Multi-armed bandits: Boltzmann exploration done right.",
 )
-app.add_typer(reproduce.app, name="reproduce")
-app.add_typer(tokens.app, name="tokens")
-for group in (policies, experiments, logs, serve, stores):
+for group in (policy_commands, experiment_commands, log_commands, service_commands):
     app.add_typer(group.app)
 
 
 @app.callback(invoke_without_command=True)
 def version(show: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False) -> None:
-    """Options of the program itself."""
+    """Show the version."""
     if show:
         typer.echo(f"rightarm {rightarm.__version__}")
         raise typer.Exit
 
 
 def main() -> None:
-    """The program's entry."""
+    """Run the program."""
     app(prog_name="rightarm")

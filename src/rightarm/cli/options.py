@@ -1,4 +1,4 @@
-"""What commands have in common: options, how numbers are read, and how a command ends that cannot go on."""
+"""Parts that commands share: options, how numbers are read, and how a command ends that cannot go on."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ import os
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 import typer.core
 
 from rightarm.formula import check_count
+
+if TYPE_CHECKING:
+    from rightarm.store import Store
+    from rightarm.store.connections import Database
 
 
 def stop(reason: object, code: int = 1) -> NoReturn:
@@ -21,7 +25,7 @@ def stop(reason: object, code: int = 1) -> NoReturn:
     raise typer.Exit(code)
 
 
-class Program(typer.core.TyperGroup):
+class CommandGroup(typer.core.TyperGroup):
     """All commands: warnings and errors are one line each. ``RIGHTARM_TRACEBACK=1`` shows where an error comes from."""
 
     def invoke(self, ctx: Any) -> Any:
@@ -43,7 +47,7 @@ class Program(typer.core.TyperGroup):
 
 
 def _in_words(error: Exception) -> str:
-    """An error as one reads it; the system's own have a number that says nothing to most."""
+    """Return an error as one reads it; those of the system have a number that says nothing to most."""
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}"
     return str(error)
@@ -51,8 +55,8 @@ def _in_words(error: Exception) -> str:
 
 @contextlib.contextmanager
 def resumable() -> Iterator[None]:
-    """Work that keeps what is finished: Ctrl-C, or a worker that fails, ends it with a line that says so."""
-    from rightarm.lab.run import RunError
+    """Run work that keeps what is finished: Ctrl-C, or a worker that fails, ends it with a line that says so."""
+    from rightarm.experiments.runner import RunError
 
     try:
         yield
@@ -63,8 +67,8 @@ def resumable() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def opened(url: str, *, must_exist: bool = False) -> Iterator[Any]:
-    """A store, which is made unless it must exist; what it refuses ends the program with one line."""
+def opened(url: str, *, must_exist: bool = False) -> Iterator[Store]:
+    """Open a store, which is made unless it must exist; what it refuses ends the program with one line."""
     with refusals():
         from rightarm.store import open_store
         from rightarm.store.connections import connect
@@ -76,8 +80,8 @@ def opened(url: str, *, must_exist: bool = False) -> Iterator[Any]:
 
 
 @contextlib.contextmanager
-def connected(url: str, *, must_exist: bool = True) -> Iterator[Any]:
-    """The database of a store, as it is; what it refuses ends the program with one line."""
+def connected(url: str, *, must_exist: bool = True) -> Iterator[Database]:
+    """Open the database of a store, as it is; what it refuses ends the program with one line."""
     with refusals():
         from rightarm.store.connections import connect
 
@@ -87,21 +91,21 @@ def connected(url: str, *, must_exist: bool = True) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def refusals() -> Iterator[None]:
-    """What a store refuses, as errors that end the program with one line."""
-    from rightarm.extras import needed_for
+    """Turn what a store refuses into errors that end the program with one line."""
+    from rightarm.errors import needed_for
 
     with needed_for("a store", "service"):
-        from rightarm.store import NotFound, Refused
+        from rightarm.store import Missing, Refused
     try:
         yield
-    except NotFound as error:
+    except Missing as error:
         raise ValueError(error.detail) from None
     except Refused as error:
         raise OSError(error.detail) from None
 
 
-def whole(name: str, least: int, help: str) -> Any:
-    """An option that is a whole number, which may be written 1e5."""
+def whole(name: str, least: int, help: str) -> object:
+    """Return an option that is a whole number, which may be written 1e5."""
 
     def read(text: str | int) -> int:
         try:
@@ -113,7 +117,7 @@ def whole(name: str, least: int, help: str) -> Any:
 
 
 def picture(path: Path) -> Path:
-    """A path that a picture can be written to; its folder is made, before the work that would otherwise be lost."""
+    """Return a path that a picture can be written to; its folder is made before the work that could be lost."""
     if path.suffix not in (".png", ".svg", ".pdf"):
         raise ValueError(f"output must end in .png, .svg or .pdf, got {path}")
     path.parent.mkdir(parents=True, exist_ok=True)

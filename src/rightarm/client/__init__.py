@@ -1,8 +1,7 @@
 """`connect`: the verbs of a bandit on a decision service, and `connect_async`, the same to be awaited."""
 
-from rightarm.client.bandits import AsyncBandit, RemoteBandit
-from rightarm.client.errors import NotAllowed, NotFound, RefusedByService, ServiceError, Unreachable
-from rightarm.client.services import AsyncService, Service, connect, connect_async
+from rightarm.client.remote import AsyncBandit, AsyncService, RemoteBandit, RemoteService, connect, connect_async
+from rightarm.client.service_requests import NotAllowed, NotFound, RefusedByService, ServiceError, Unreachable
 
 __all__ = [
     "AsyncBandit",
@@ -11,7 +10,7 @@ __all__ = [
     "NotFound",
     "RefusedByService",
     "RemoteBandit",
-    "Service",
+    "RemoteService",
     "ServiceError",
     "Unreachable",
     "connect",

@@ -1,25 +1,22 @@
-"""The estimators: what rewards say about an arm. `Mean`, `Catoni`, `MedianOfMeans`, `Linear`, `Logistic`, one's own."""
+"""Estimators make what formulas see of an arm, `mean` and `pulls`, from its rewards.
 
-from rightarm.estimators.catoni import Catoni, CatoniEstimator
-from rightarm.estimators.estimator import FORGETTING, Estimator
-from rightarm.estimators.linear import Linear
-from rightarm.estimators.logistic import Logistic
-from rightarm.estimators.mean import Mean
-from rightarm.estimators.median import MedianOfMeans
-from rightarm.estimators.sums import psi
+An estimator that stands in any file of this package is public by itself: here, in experiment files, on the command line
+and in the service. If it has a `NAME`, policies take that text too: ``estimator="mean"``.
+"""
 
-# by these names experiment files know them
-NAMED: dict[str, type[Estimator]] = {"mean": Mean, "catoni": Catoni, "median": MedianOfMeans}
+from typing import Any
 
-__all__ = [
-    "FORGETTING",
-    "NAMED",
-    "Catoni",
-    "CatoniEstimator",
-    "Estimator",
-    "Linear",
-    "Logistic",
-    "Mean",
-    "MedianOfMeans",
-    "psi",
-]
+from rightarm.discovery import defined_in
+from rightarm.estimators.estimator import Estimator
+from rightarm.estimators.features import Features
+
+
+def _is_estimator(value: Any) -> bool:
+    return isinstance(value, type) and issubclass(value, Estimator) and value is not Estimator
+
+
+ESTIMATORS: dict[str, type[Estimator]] = defined_in(__name__, _is_estimator)
+NAMED: dict[str, type[Estimator]] = {kind.NAME: kind for kind in ESTIMATORS.values() if kind.NAME}
+globals().update(ESTIMATORS)
+
+__all__ = ["Estimator", "Features", *ESTIMATORS]

@@ -1,23 +1,25 @@
-"""Ridge regression on a context: the estimator that makes every policy contextual."""
+"""Estimators with contexts: `Linear`, ridge regression, and `Logistic`, for rewards that come or not."""
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
-from rightarm.contexts import Features
-from rightarm.contexts.moments import COUNT, MEAN, ROUNDING, SQUARES, standardised, take
 from rightarm.errors import WrongType, WrongValue
-from rightarm.estimators.arrowhead import learn as arrowhead_learn
-from rightarm.estimators.estimator import BETWEEN, Estimator
-from rightarm.estimators.statistics import count_reward
+from rightarm.estimators.added_features import Extension, extended
+from rightarm.estimators.context_rows import INTERCEPT, Design
+from rightarm.estimators.estimator import BETWEEN, FORGETTING, Estimator
+from rightarm.estimators.features import Features
+from rightarm.estimators.reward_statistics import count_reward
+from rightarm.estimators.ridge_regression import learn, predicted
 from rightarm.formula import Rule, check_number
 from rightarm.formula.compile import Kernel, jit
-from rightarm.types import F64, I64
+from rightarm.types import F64
 
 NOT_NEGATIVE = Rule("at least 0", lambda x: x >= 0)
 # Before any reward a prediction is worth ridge/|row|² pulls, and |row|² is about the number of standardised numbers. So
@@ -25,11 +27,10 @@ NOT_NEGATIVE = Rule("at least 0", lambda x: x >= 0)
 RIDGE_SHARE = 1 / 8
 STRONGER = 100.0  # how much stronger the ridge of private columns is beside shared ones; see docs/contexts.md
 SHOWN = 8  # columns that a short text names
-INTERCEPT = -1  # stands among the numbers of columns for a column of ones
 
 
 class Linear(Estimator):
-    """Ridge regression of rewards on a context: the `mean` of an arm is its prediction, the `pulls` what that is worth.
+    """Predict rewards from a context by ridge regression: `mean` is the prediction, `pulls` what it is worth.
 
     mean = row · θ̂,  pulls = 1 / (rowᵀ A⁻¹ row),  A = ridge + Σ row rowᵀ,  θ̂ = A⁻¹ Σ row · reward
 
@@ -37,23 +38,38 @@ class Linear(Estimator):
     `GaussianThompson` a linear Thompson sampling that perturbs each arm by itself (not one joint draw of θ). With a
     row of a single 1 and no ridge, mean and pulls are the mean and the number of the arm's rewards.
 
-    - ``features``: what a context has: a `Features`, a list of names of numbers, or a number of columns.
-    - ``arm_features``: what an arm has, if anything, in the same way; the values come with each decision.
-    - ``private``: the context features for which every arm has coefficients of its own: all if arms have no features,
-      else none, unless given as a list of names, True or False. The others are shared, as are features of arms.
-    - ``interactions``: besides the features of an arm also their products with those of the context.
-    - ``ridge``: how strongly coefficients are drawn to 0, in rewards of a standardised feature; unless given an eighth
-      of the number of features that are standardised, 1 at least. ``private_ridge``: the same for private columns
-      beside shared ones; a hundred times ``ridge`` unless given.
-    - ``standardise``: numbers are centred and scaled by what was seen so far, this context included. Leave it out where
-      all are of about the size of 1 already, such as pixels from 0 to 1 or embeddings.
-    - ``intercept``: a column of ones, private if any is.
-    - ``discount``: every reward counts the less the more rewards came after it, by this factor for each.
+    Parameters
+    ----------
+    features : Features, list of str, or int
+        What a context has: a `Features`, a list of names of numbers, or a number of columns.
+    arm_features : Features, list of str, or int, optional
+        What an arm has, if anything, in the same way; the values come with each decision.
+    private : list of str or bool, optional
+        The context features for which every arm has coefficients of its own: all if arms have no features, else none,
+        unless given as a list of names, True or False. The others are shared, as are features of arms.
+    interactions : bool
+        Besides the features of an arm also their products with those of the context.
+    ridge : float, optional
+        How strongly coefficients are drawn to 0, in rewards of a standardised feature; unless given an eighth of the
+        number of features that are standardised, 1 at least.
+    private_ridge : float, optional
+        The same for private columns beside shared ones; a hundred times ``ridge`` unless given.
+    standardise : bool
+        Numbers are centred and scaled by the values so far, this context included. Leave it out where all are of about
+        the size of 1 already, such as pixels from 0 to 1 or embeddings.
+    intercept : bool
+        A column of ones, private if any is.
+    discount : float, optional
+        Every reward counts the less the more rewards came after it, by this factor for each.
 
+    References
+    ----------
     Li, Chu, Langford, Schapire: A Contextual-Bandit Approach to Personalized News Article Recommendation, WWW 2010.
 
+    Examples
+    --------
     >>> import rightarm as ra
-    >>> policy = ra.BoltzmannGumbel(C=0.05, estimator=ra.Linear(["hour", "age"]))
+    >>> policy = ra.BoltzmannGumbel(C=0.05, estimator=ra.estimators.Linear(["hour", "age"]))
     >>> bandit = ra.Bandit(["red", "blue"], policy, seed=1)
     >>> decision = bandit.ask(context={"hour": 21, "age": 35})
     >>> bandit.tell(decision, 1.0)
@@ -62,7 +78,7 @@ class Linear(Estimator):
 
     features: Any
     arm_features: Any = None
-    private: Any = None
+    private: bool | Sequence[str] | None = None
     interactions: bool = True
     ridge: float | None = None
     private_ridge: float | None = None
@@ -70,10 +86,8 @@ class Linear(Estimator):
     intercept: bool = True
 
     FORM: ClassVar[str] = "linear:1"
-    """Of what is kept and what it means: saved bandits outlive kernels that are written anew, but not another form."""
+    """The form of its numbers: saved bandits outlive kernels that are written anew, but not another form."""
     asks_context = True
-    sums = True
-    """Whether what it learns adds up, so that a reward can be replaced in it, and simulations know it."""
 
     def __post_init__(self) -> None:
         made: dict[str, Any] = {"features": Features.accept("features", self.features)}
@@ -94,11 +108,11 @@ class Linear(Estimator):
         for name, value in made.items():
             object.__setattr__(self, name, value)
         object.__setattr__(self, "private", self._checked_private())
-        if not self.design.own + self.design.joint:
+        if not self.width:
             raise WrongValue("features", "must have at least one column, or intercept must be True")
 
-    def _checked_private(self) -> Any:
-        value, names = self.private, self.features.names
+    def _checked_private(self) -> bool | tuple[str, ...] | None:
+        value = self.private
         if value is None or isinstance(value, bool):
             return value
         if isinstance(value, str) or not isinstance(value, Sequence):
@@ -107,7 +121,7 @@ class Linear(Estimator):
         if unknown:
             raise WrongValue(
                 "private",
-                f"must be some of the features, {', '.join(names)}, got {unknown[0]!r}",
+                f"must be some of the features, {', '.join(self.features.names)}, got {unknown[0]!r}",
                 code="unknown_choice",
             )
         if len(set(value)) < len(value):
@@ -116,25 +130,37 @@ class Linear(Estimator):
 
     @functools.cached_property
     def design(self) -> Design:
-        """Which columns a row has."""
-        size, arm = self.features.size, 0 if self.arm_features is None else self.arm_features.size
+        """Return the columns of a row."""
+        size = self.features.size
+        arm = 0 if self.arm_features is None else self.arm_features.size
         private = self.private if self.private is not None else arm == 0
-        if private is True or private is False:
+        if isinstance(private, bool):
             own = list(range(size)) if private else []
         else:
             own = sorted(column for name in private for column in self.features.columns_of(name))
         private_columns = set(own)
         shared = [column for column in range(size) if column not in private_columns]
-        first = [INTERCEPT] if self.intercept else []
-        ones_private = bool(own) or private is True
-        own, shared = (first + own, shared) if ones_private else (own, first + shared)
+        if self.intercept and (own or private is True):
+            own = [INTERCEPT, *own]
+        elif self.intercept:
+            shared = [INTERCEPT, *shared]
         crossed = size if self.interactions else 0
         joint = len(shared) + arm * (1 + crossed)
-        return Design(np.array(own, np.int64), np.array(shared, np.int64), arm, crossed, len(own), joint)
+        return Design(
+            private=np.array(own, np.int64),
+            shared=np.array(shared, np.int64),
+            arm=arm,
+            crossed=crossed,
+            own=len(own),
+            joint=joint,
+        )
+
+    @property
+    def width(self) -> int:
+        return self.design.own + self.design.joint
 
     @property
     def ridges(self) -> tuple[float, float]:
-        """The ridge of shared and of private columns."""
         ridge = max(1.0, RIDGE_SHARE * self._standardised) if self.ridge is None else self.ridge
         stronger = STRONGER * ridge if self.design.joint else ridge
         return ridge, stronger if self.private_ridge is None else self.private_ridge
@@ -148,56 +174,55 @@ class Linear(Estimator):
 
     @property
     def names(self) -> list[str]:
-        """What the columns of a row are called, private ones first."""
-        given, design = self.features.names, self.design
+        """The names of the columns of a row, private ones first."""
+        given = self.features.names
+        design = self.design
         arm = [] if self.arm_features is None else [f"arm {name}" for name in self.arm_features.names]
         plain = ["1" if i == INTERCEPT else given[i] for i in (*design.private, *design.shared)]
         return plain + arm + [f"{name} × {a}" for name in given[: design.crossed] for a in arm]
 
-    # What the rest of the library asks an estimator.
+    # Questions of the rest of the library.
 
-    @property
+    @functools.cached_property
     def plain(self) -> bool:
         return False
 
-    @property
+    @functools.cached_property
     def size(self) -> int:
         return 0
 
-    @property
+    @functools.cached_property
     def longest(self) -> int:
         return 0
 
     @functools.cached_property
     def parameters(self) -> dict[str, Any]:
-        names = (
-            "features",
-            "arm_features",
-            "private",
-            "interactions",
-            "ridge",
-            "private_ridge",
-            "standardise",
-            "intercept",
-        )
-        defaults = {name: getattr(type(self), name, ...) for name in names}
-        return {name: getattr(self, name) for name in names if getattr(self, name) != defaults[name]}
+        fields = [each for each in dataclasses.fields(self) if each.name not in FORGETTING]
+        values = {each.name: getattr(self, each.name) for each in fields}
+        return {each.name: values[each.name] for each in fields if values[each.name] != each.default}
 
-    @property
+    @functools.cached_property
     def numbers(self) -> F64:
         return np.zeros(0)
 
     def specification(self) -> dict[str, Any]:
-        given = {
-            name: value.plain() if isinstance(value, Features) else list(value) if isinstance(value, tuple) else value
-            for name, value in self._given().items()
-        }
+        given = self._given()
+        for name, value in given.items():
+            if isinstance(value, Features):
+                given[name] = value.plain()
+            elif isinstance(value, tuple):
+                given[name] = list(value)
         address = f"{type(self).__module__}:{type(self).__qualname__}"
         return {"estimator": address, "code": self.FORM, "parameters": given}
 
+    def extended(self, after: Estimator) -> Extension:
+        if not isinstance(after, Linear):
+            return super().extended(after)
+        return extended(self, after)
+
     @property
     def update(self) -> Kernel:
-        """Compiled: learn and count the reward of a row."""
+        """The compiled function that learns and counts the reward of a row."""
         return learn_counted
 
     def _text(self, write: Callable[[Any], str]) -> str:
@@ -207,7 +232,7 @@ class Linear(Estimator):
 
 
 def _short(value: Any, whole: bool) -> str:
-    """A parameter as text, features in the way that they are usually given."""
+    """Return a parameter as text, features in the way that they are usually given."""
     if not isinstance(value, Features):
         return repr(value)
     if not whole and value.size > SHOWN:
@@ -218,138 +243,96 @@ def _short(value: Any, whole: bool) -> str:
     return repr(value)
 
 
-class Design(NamedTuple):
-    """Which columns a row has, in compiled code's terms."""
-
-    private: I64
-    """For each private column the column of the context, or −1 for the intercept."""
-    shared: I64
-    """The same for those shared columns that are of the context."""
-    arm: int
-    """How many features an arm has: shared columns after these."""
-    crossed: int
-    """With how many context features each of an arm's is multiplied: the last shared columns."""
-    own: int
-    """Private columns in all."""
-    joint: int
-    """Shared columns in all."""
-
-
-@jit
-def make_rows(x: F64, private: I64, shared: I64, arm: int, crossed: int, own: F64, joint: F64) -> None:
-    """The rows of all arms in a context: ``own`` gets private columns, ``joint`` shared ones, a column for each arm.
-
-    ``x`` is the standardised context. The features of arms are in their ``arm`` rows of ``joint`` already, behind those
-    of the context.
-    """
-    for j in range(private.size):
-        own[j] = 1.0 if private[j] < 0 else x[private[j]]
-    for j in range(shared.size):
-        value = 1.0 if shared[j] < 0 else x[shared[j]]
-        for k in range(joint.shape[1]):
-            joint[j, k] = value
-    place = shared.size + arm
-    for i in range(crossed if arm else 0):
-        for a in range(arm):
-            for k in range(joint.shape[1]):
-                joint[place, k] = x[i] * joint[shared.size + a, k]
-            place += 1
-
-
-@jit
-def see_context(
-    x: F64,
-    measured: I64,
-    indicator: I64,
-    moments: F64,
-    private: I64,
-    shared: I64,
-    arm: int,
-    crossed: int,
-    own: F64,
-    joint: F64,
-) -> None:
-    """The rows of all arms in a context that was encoded; ``moments`` become those with this context."""
-    z = np.empty(x.size)
-    standardised(x, measured, indicator, moments, z)
-    take(x, measured, indicator, moments)
-    make_rows(z, private, shared, arm, crossed, own, joint)
-
-
-@jit
-def see_arms(given: F64, members: I64, measured: I64, indicator: I64, moments: F64, out: F64) -> None:
-    """The standardised features of some arms, a row of ``given`` each, into their columns of ``out``.
-
-    ``moments`` become those with all of them, by which each is standardised: mean and squares of the new ones, merged
-    with what there was (Chan, Golub and LeVeque 1979).
-    """
-    count, values, here = members.size, np.empty(members.size), np.ones(members.size)
-    for a in range(given.shape[1]):
-        for i in range(count):
-            out[a, members[i]] = given[i, a]
-    for j in range(measured.size):
-        a, n = measured[j], float(count)
-        for i in range(count):
-            values[i] = given[i, a]
-        if indicator[j] >= 0:
-            for i in range(count):
-                here[i] = 1.0 if given[i, indicator[j]] == 0.0 else 0.0
-                values[i] *= here[i]
-            n = total(here)
-        mean = total(values) / max(n, 1.0)
-        merge(moments, j, n, mean, squares_about(values, mean, here))
-        centre, deviation = moments[MEAN, j], math.sqrt(moments[SQUARES, j] / max(moments[COUNT, j], 1.0))
-        inverse = 0.0 if deviation <= ROUNDING * abs(centre) else 1.0 / deviation
-        for i in range(count):
-            out[a, members[i]] = (values[i] - centre) * inverse * here[i]
-        if indicator[j] >= 0:
-            for i in range(count):
-                here[i] = 1.0
-
-
-@jit
-def total(values: F64) -> float:
-    """The sum, in four parts, which a processor adds side by side."""
-    a = b = c = d = 0.0
-    whole = values.size // 4 * 4
-    for i in range(0, whole, 4):
-        a += values[i]
-        b += values[i + 1]
-        c += values[i + 2]
-        d += values[i + 3]
-    for i in range(whole, values.size):
-        a += values[i]
-    return (a + b) + (c + d)
-
-
-@jit
-def squares_about(values: F64, mean: float, weights: F64) -> float:
-    """Σ weight · (x − mean)², in four parts."""
-    a = b = c = d = 0.0
-    whole = values.size // 4 * 4
-    for i in range(0, whole, 4):
-        a += weights[i] * (values[i] - mean) ** 2
-        b += weights[i + 1] * (values[i + 1] - mean) ** 2
-        c += weights[i + 2] * (values[i + 2] - mean) ** 2
-        d += weights[i + 3] * (values[i + 3] - mean) ** 2
-    for i in range(whole, values.size):
-        a += weights[i] * (values[i] - mean) ** 2
-    return (a + b) + (c + d)
-
-
-@jit
-def merge(moments: F64, j: int, n: float, mean: float, squares: float) -> None:
-    """Count n values of a column, with their mean and Σ (x − mean)², in its moments."""
-    before = moments[COUNT, j]
-    if n > 0.0:
-        difference, share = mean - moments[MEAN, j], n / (before + n)
-        moments[COUNT, j] = before + n
-        moments[MEAN, j] += difference * share
-        moments[SQUARES, j] += squares + difference * difference * before * share
-
-
 @jit
 def learn_counted(row: F64, reward: float, arm: int, private: int, factor: F64, common: F64, kept: F64) -> None:
     """Learn the reward of a row of an arm, and count it in the arm's plain statistics."""
-    arrowhead_learn(row, reward, arm, private, factor, common)
+    learn(row, reward, arm, private, factor, common)
     count_reward(kept, arm, 0, reward)
+
+
+LEAST = 1e-12  # weight of a reward that teaches next to nothing
+MOST_STEPS = 100  # of Newton's method, halving where that would lead astray; five are the rule
+
+
+@jit
+def chance(s: float) -> float:
+    """Return 1 / (1 + e⁻ˢ)."""
+    return 1.0 / (1.0 + math.exp(-s)) if s > 0.0 else math.exp(s) / (1.0 + math.exp(s))
+
+
+@jit
+def most_likely(mean: float, variance: float, reward: float) -> float:
+    """Return the log-odds s that are most likely after a reward: s = mean + variance (reward − chance(s)).
+
+    The left side less the right one grows with s, at least as fast as s does.
+    """
+    low = mean - variance * (1.0 - reward)
+    high = mean + variance * reward
+    s = mean
+    for _ in range(MOST_STEPS):
+        p = chance(s)
+        left = s - mean - variance * (reward - p)
+        if left > 0.0:
+            high = s
+        else:
+            low = s
+        step = left / (1.0 + variance * p * (1.0 - p))
+        if abs(step) <= 1e-15 * max(abs(s), 1.0):
+            break
+        s = s - step if low < s - step < high else 0.5 * (low + high)
+    return s
+
+
+@jit
+def learn_logistic(row: F64, reward: float, arm: int, private: int, factor: F64, common: F64, kept: F64) -> None:
+    """Learn the reward of a row of an arm, and count it in the arm's plain statistics.
+
+    A Gaussian belief times a logistic likelihood is taken for Gaussian again, about its most likely point (Laplace).
+    The likelihood changes along the row only, so that this point is found in one dimension. What is learned then is a
+    reward of linear regression, s + (reward − p) / weight, of the weight p (1 − p).
+    """
+    mean, variance = predicted(row, arm, private, factor, common)
+    s = most_likely(mean, variance, reward)
+    p = chance(s)
+    weight = max(p * (1.0 - p), LEAST)
+    root = math.sqrt(weight)
+    learn(root * row, root * s + (reward - p) / root, arm, private, factor, common)
+    count_reward(kept, arm, 0, reward)
+
+
+class Logistic(Linear):
+    """Predict rewards between 0 and 1 from a context by logistic regression: `mean` and `pulls` are of log-odds.
+
+    P[reward = 1] = 1 / (1 + e⁻ˢ),  s = row · θ,  θ ~ N(θ̂, A⁻¹),  mean = row · θ̂,  pulls = 1 / (rowᵀ A⁻¹ row)
+
+    Rewards are learned one by one. After each, θ̂ is the most likely θ, and A gains p (1 − p) row rowᵀ there: Laplace's
+    approximation, with what was believed before as the prior, at first N(0, 1/ridge). What a formula adds to a mean is
+    in log-odds. The parameters are those of `Linear`; ``ridge`` must be positive.
+
+    References
+    ----------
+    Chapelle and Li: An Empirical Evaluation of Thompson Sampling, NeurIPS 2011, there with a diagonal A.
+
+    Examples
+    --------
+    >>> import rightarm as ra
+    >>> bandit = ra.Bandit(["red", "blue"], ra.LinTS(sigma=1.0, estimator=ra.estimators.Logistic(["hour"])), seed=1)
+    >>> decision = bandit.ask(context={"hour": 21})
+    >>> bandit.tell(decision, 1)
+    True
+    """
+
+    FORM = "logistic:1"
+    rewards = (0.0, 1.0)
+    sums = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not min(self.ridges) > 0:
+            raise WrongValue(
+                "ridge", f"must be positive for a logistic model, got {min(self.ridges)}", code="out_of_range"
+            )
+
+    @property
+    def update(self) -> Kernel:
+        return learn_logistic

@@ -1,77 +1,89 @@
 """`evaluate`: what another policy would have earned, from the log of one that ran.
 
-Every row of the log is weighted by how much more often the other policy would have chosen its arm. The interval holds
-for logs of bandits that learn, of any length and however often one looks (`rightarm.inference.confidence`).
+Every row of the log is weighted by how much more often the other policy would have chosen its arm. A model of rewards
+makes the estimate steadier: whatever it expects of a row, the estimate stays unbiased if that does not depend on the
+reward of the row, given the rows before. So models learn from the rows before only. The interval holds for logs of
+bandits that learn, of any length and however often one looks (`rightarm.inference.sequences`).
 """
 
 from __future__ import annotations
 
+import bisect
+import copy
 import math
 import warnings as python_warnings
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from rightarm.evaluation.common import (
-    as_html,
-    as_text,
-    in_words,
-    rows_in_words,
+from rightarm.display import counted
+from rightarm.estimators import ridge_regression
+from rightarm.estimators.context_rows import count_values, standardise
+from rightarm.evaluation.targets import (
+    Chooser,
+    PolicyEstimate,
+    Target,
+    chooser_of,
+    contexts_of,
+    facts,
+    features_for,
+    name_of,
     warning_of,
 )
-from rightarm.evaluation.expected import Expected, expected_by
-from rightarm.evaluation.targets import Chooser, Target, chooser_of, features_for, name_of
-from rightarm.inference.confidence import check_confidence, joint_lower_bound
+from rightarm.formula import check_count
+from rightarm.inference.sequences import check_confidence, joint_lower_bound
+from rightarm.logs.log import LogLike
 from rightarm.logs.rows import Rows, read_rows
-from rightarm.types import F64
+from rightarm.types import F64, I64
 
 FEW = 100  # effective rows below which an answer says little
 DOMINANT = 0.1  # share of all weight on one row from which on the answer depends on that row
 DEVIATIONS = 4.5  # standard errors of the mean weight from 1 that are not chance
+RIDGE = 1.0  # in rows of a standardised column
 
 
-@dataclass(frozen=True)
-class Evaluation:
-    """The estimated earnings of a policy in the rounds of a log, a mean per decision; `evaluate` makes it."""
+@dataclass(frozen=True, kw_only=True)
+class Evaluation(PolicyEstimate):
+    """The estimated earnings of a policy in the rounds of a log, a mean per decision; `evaluate` makes it.
 
-    policy: str
-    """The policy evaluated."""
-    rows: int
-    """The rows used."""
-    left_out: int
-    """The rows that were not: those without a reward, and those whose window of reward is open."""
+    The interval is of the value, not of one of the estimates.
+
+    Attributes
+    ----------
+    policy
+        The policy evaluated.
+    logged
+        The mean reward that the log itself has.
+    ips
+        The mean of weight · reward: unbiased.
+    snips
+        The same divided by the mean weight: steadier, with a bias that vanishes as rows come.
+    dr
+        Doubly robust: unbiased, and steadier than ``ips`` where arms differ or rewards are often above 0.
+    effective_rows
+        How many rows of a log of the policy itself the weighted ones are worth: (Σw)²/Σw².
+    mean_weight
+        Near 1 if the propensities are right and the log could choose every arm that the policy chooses.
+    max_weight
+        The largest weight of a row.
+    rows, left_out, open_windows, low, high, confidence, reward_range, floor, warnings
+        Those of every estimate: the rows used and not used, the interval, what was assumed, and what is wrong.
+    """
+
     logged: float
-    """The mean reward that the log itself has."""
     ips: float
-    """The mean of weight · reward: unbiased."""
     snips: float
-    """The same divided by the mean weight: steadier, with a bias that vanishes as rows come."""
     dr: float
-    """Doubly robust: unbiased, and steadier than ``ips`` where arms differ or rewards are often above 0."""
-    low: float
-    """The lower end of the confidence interval of the value, not of one estimate."""
-    high: float
-    """Its upper end."""
-    confidence: float
     effective_rows: float
-    """How many rows of the policy's own the weighted ones are worth: (Σw)²/Σw²."""
     mean_weight: float
-    """Near 1 if the propensities are right and the log could choose every arm that the policy chooses."""
     max_weight: float
-    reward_range: tuple[float, float]
-    """What rewards could be: as given, or as the log says, or 0 to 1."""
-    floor: float | None
-    """The propensity that no arm could fall below, as given or as the log says; None if neither does."""
-    warnings: tuple[str, ...]
-    """Why the numbers may be worth little; empty if nothing is wrong."""
-    open_windows: int = 0
-    """How many of the rows left out have an open window of reward; the others have no reward."""
 
     def _pairs(self) -> dict[str, str]:
         return {
-            "rows": rows_in_words(self.rows, self.left_out, self.open_windows),
+            "rows": self.rows_in_words(),
             "the log's own mean reward": f"{self.logged:.6g}",
             "IPS": f"{self.ips:.6g}",
             "self-normalised IPS": f"{self.snips:.6g}",
@@ -79,26 +91,31 @@ class Evaluation:
             f"{100 * self.confidence:g}% interval, at any time": f"{self.low:.6g} to {self.high:.6g}",
             "effective rows": f"{self.effective_rows:,.1f}",
             "weights, mean and largest": f"{self.mean_weight:.4g}, {self.max_weight:.4g}",
-            "taken as known": in_words(self.reward_range, self.floor),
+            "assumed": self.assumptions(),
         }
 
-    def __str__(self) -> str:
-        return as_text(self.policy, self._pairs(), self.warnings)
 
-    def _repr_html_(self) -> str:
-        return as_html(self.policy, self._pairs(), self.warnings)
+@runtime_checkable
+class RewardRegression(Protocol):
+    """A regression, such as those of scikit-learn."""
+
+    def fit(self, contexts: F64, rewards: F64, /) -> object:
+        """Learn from a row of numbers for each reward."""
+
+    def predict(self, contexts: F64, /) -> ArrayLike:
+        """Return a reward for each row of numbers."""
 
 
 def evaluate(
-    log: Any,
+    log: LogLike,
     policy: Target,
     *,
-    arms: Iterable[Any] | None = None,
+    arms: Iterable[Hashable] | None = None,
     reward_range: tuple[float, float] | None = None,
     missing: float | None = None,
     confidence: float = 0.95,
     floor: float | None = None,
-    rewards: Any = None,
+    rewards: RewardRegression | ArrayLike | None = None,
     folds: int = 10,
 ) -> Evaluation:
     """Estimate what ``policy`` would have earned per decision, from the log of another one.
@@ -122,9 +139,9 @@ def evaluate(
     log
         A path, of a log or of a bandit's folder; a `rightarm.logs.Log` that was read already; a frame such as
         `read_log` gives; or a mapping of columns ``arm``, ``propensity``, ``reward``, in the order of decisions. If it
-        has ``among`` in every row, the policy chooses among these. ``context``, if it is there, has a row of numbers
+        has ``allowed`` in every row, the policy chooses among these. ``context``, if it is there, has a row of numbers
         for each decision, as `Features.encode_many` makes them, or is a table of the features, which those of the
-        policy encode; ``arm_features`` has a row of numbers for each arm of ``among``.
+        policy encode; ``arm_features`` has a row of numbers for each arm of ``allowed``.
     policy
         "uniform"; an arm, always that one; probabilities by arm, the same in every row; a function that takes the
         context, an array with the columns of the log's context (`Features.names`), and gives probabilities, by arm, or
@@ -136,7 +153,7 @@ def evaluate(
         All arms, if the log does not show them all, or if their order matters.
     reward_range
         What rewards can be, known beforehand and not read off them. Without it the range that the log's bandit was
-        given, if the log says one, else 0 to 1. For a policy that is for rewards of a certain range (`Policy.rewards`),
+        given, if the log says one, else 0 to 1. For a policy that is for a certain range (`Policy.reward_range`),
         rewards are scaled from this one to that.
     missing
         The reward that counts where none came; without it such rows are left out, which is right only if rewards are
@@ -176,7 +193,7 @@ def evaluate(
     References
     ----------
     Horvitz and Thompson 1952 (IPS); Swaminathan and Joachims 2015 (self-normalised); Dudík, Langford and Li 2011
-    (doubly robust); Karampatziakis, Mineiro and Ramdas 2021 (the interval, see `rightarm.inference.confidence`).
+    (doubly robust); Karampatziakis, Mineiro and Ramdas 2021 (the interval, see `rightarm.inference.sequences`).
 
     Examples
     --------
@@ -190,10 +207,11 @@ def evaluate(
     low, high = rows.reward_range
     span = high - low
     target = chooser_of(policy, rows)
-    weights, robust, largest = weighted(rows, target, *expected_by(rewards, rows, folds))
+    found = weighted(rows, target, *reward_models(rewards, rows, folds))
+    weights = found.weights
     earned = weights * rows.scaled
-    bound = None if rows.floor is None else largest / rows.check_floor(rows.floor)  # no weight can be larger
-    lower, upper = _interval(weights, earned, robust[-1], bound, confidence)
+    bound = None if rows.floor is None else found.largest / rows.check_floor(rows.floor)  # no weight can be larger
+    lower, upper = _interval(found, earned, bound, confidence)
     total = float(weights.sum())
     name = name_of(policy)
     warnings = [text for text in (warning_of(rows), *_complaints(rows, target, weights)) if text]
@@ -202,57 +220,59 @@ def evaluate(
     for text in warnings:
         python_warnings.warn(f"{name}: {text}", stacklevel=2)
     return Evaluation(
-        name,
-        rows=weights.size,
-        left_out=rows.left_out,
+        **facts(rows, rows.floor, confidence),
+        policy=name,
+        low=low + span * lower,
+        high=low + span * upper,
         logged=float(rows.rewards.mean()),
         ips=float((weights * rows.rewards).mean()),
         snips=low + span * float(earned.sum()) / total if total else math.nan,
-        dr=low + span * float(robust[0].mean()),
-        low=low + span * lower,
-        high=low + span * upper,
-        confidence=confidence,
+        dr=low + span * float(found.robust[0].mean()),
         effective_rows=_effective(weights),
         mean_weight=total / weights.size,
         max_weight=float(weights.max()),
-        reward_range=rows.reward_range,
-        floor=rows.floor,
         warnings=tuple(warnings),
-        open_windows=rows.open_windows,
     )
 
 
-def _interval(weights: F64, earned: F64, robust: F64, bound: float | None, confidence: float) -> tuple[float, float]:
+class Weighted(NamedTuple):
+    """The rows of a log as they count for a policy."""
+
+    weights: F64
+    robust: F64  # the doubly robust reward of each row (columns) by each model (rows), for rewards from 0 to 1
+    largest: float  # the largest probability that the policy can give an arm
+
+
+def weighted(rows: Rows, target: Chooser, *models: RewardModel) -> Weighted:
+    """Return every row's weight, and its doubly robust reward by each model; models may be the same."""
+    different = list(dict.fromkeys(models))
+    weights = np.empty(rows.arms.size)
+    robust = np.empty((len(different), rows.arms.size))
+    chances = np.zeros(len(rows.names))
+    for t, (arm, propensity, reward) in enumerate(zip(rows.arms, rows.propensities, rows.scaled, strict=True)):
+        available = rows.available(t)
+        chances[:] = 0.0
+        chances[available] = target.probabilities(t, available)
+        weights[t] = chances[arm] / propensity
+        for values, model in zip(robust, different, strict=True):
+            expected = model.expect(t)  # before the row is learned, so that no bias comes in
+            values[t] = chances @ expected + weights[t] * (reward - expected[arm])
+            model.learn(t)
+        target.learn(t, int(arm), float(rows.rewards[t]), float(propensity))
+    is_constant = target.fixed is not None and rows.allowed is None
+    return Weighted(weights, robust, float(chances.max()) if is_constant else 1.0)
+
+
+def _interval(found: Weighted, earned: F64, bound: float | None, confidence: float) -> tuple[float, float]:
     """Return the ends of the interval, for rewards from 0 to 1; ``bound`` is the largest weight that there can be."""
     side = (1 + check_confidence(confidence)) / 2
     below = [(earned, 0.0)]
-    above = [(weights - earned, 0.0)]
+    above = [(found.weights - earned, 0.0)]
     if bound is not None:
+        robust = found.robust[-1]  # by the model for the interval
         below.append((robust, bound))
         above.append((1 - robust, bound))
     return min(1.0, joint_lower_bound(below, side)), max(0.0, 1 - joint_lower_bound(above, side))
-
-
-def weighted(rows: Rows, target: Chooser, *models: Expected) -> tuple[F64, F64, float]:
-    """Return every row's weight, and its doubly robust reward by each model of what is expected.
-
-    Models may be the same. The third is the largest probability that the target can give an arm.
-    """
-    different = list(dict.fromkeys(models))
-    weights, robust = np.empty(rows.arms.size), np.empty((len(different), rows.arms.size))
-    law = np.zeros(len(rows.names))
-    for t, (arm, propensity, reward) in enumerate(zip(rows.arms, rows.propensities, rows.scaled, strict=True)):
-        available = rows.available(t)
-        law[:] = 0.0
-        law[available] = target.probabilities(t, available)
-        weights[t] = law[arm] / propensity
-        for own, model in zip(robust, different, strict=True):
-            expected = model.before(t)  # known before the row, so that no bias comes in
-            own[t] = law @ expected + weights[t] * (reward - expected[arm])
-            model.learn(t)
-        target.learn(t, int(arm), float(rows.rewards[t]), float(propensity))
-    constant = target.fixed is not None and rows.among is None
-    return weights, robust, float(law.max()) if constant else 1.0
 
 
 def _effective(weights: F64) -> float:
@@ -263,9 +283,10 @@ def _effective(weights: F64) -> float:
 def _complaints(rows: Rows, target: Chooser, weights: F64) -> list[str]:
     """Say what makes an answer from these weights worth little."""
     found = []
-    effective, total = _effective(weights), float(weights.sum())
+    effective = _effective(weights)
+    total = float(weights.sum())
     if effective < FEW:
-        found.append(f"the {weights.size:,} rows are worth only {effective:.1f} of the policy's own")
+        found.append(f"the effective sample size is {effective:.1f}, of {counted(weights.size, 'row')}")
     if total and weights.max() > DOMINANT * total:
         found.append(f"one row has {100 * weights.max() / total:.0f}% of all weight, {weights.max():.4g}")
     spread = float(((weights - 1) ** 2).sum())
@@ -279,3 +300,200 @@ def _complaints(rows: Rows, target: Chooser, weights: F64) -> list[str]:
         if unseen > 0:
             found.append(f"{100 * unseen:.3g}% of the choices are of arms that the log never shows")
     return found
+
+
+# Models of rewards.
+
+
+class RewardModel(Protocol):
+    """Expects rewards, from 0 to 1, row by row, and learns from each row after that."""
+
+    def expect(self, row: int) -> F64:
+        """Return what every arm is expected to bring in a row, from the rows before it."""
+
+    def learn(self, row: int) -> None:
+        """Take the reward of the row that was looked at last."""
+
+
+class RunningMeans:
+    """Expects the mean reward of each arm in the rows before, drawn to the mean of all by one row more."""
+
+    def __init__(self, rows: Rows) -> None:
+        self.arms = rows.arms
+        self.scaled = rows.scaled
+        self.pulls = np.zeros(len(rows.names))
+        self.sums = np.zeros(len(rows.names))
+        self.average = 0.5  # of all rows before, and one of 1/2
+
+    def expect(self, row: int) -> F64:
+        return np.asarray((self.sums + self.average) / (self.pulls + 1))
+
+    def learn(self, row: int) -> None:
+        arm = self.arms[row]
+        reward = self.scaled[row]
+        self.pulls[arm] += 1
+        self.sums[arm] += reward
+        self.average += (reward - self.average) / (row + 2)
+
+
+class RidgeByArm:
+    """Expects by ridge regression, for each arm by itself, of what rewards were beyond the mean of the rows before.
+
+    expected = a_t + z_t · θ̂_arm, where θ̂ is fitted on r_s − a_s in the arm's rows s < t, z_t is (1, the context's
+    columns standardised by the rows so far), and a_t the mean of all rewards before and one of 1/2.
+    """
+
+    def __init__(self, rows: Rows, contexts: F64) -> None:
+        count = len(rows.names)
+        size = contexts.shape[1]
+        self.arms = rows.arms
+        self.scaled = rows.scaled
+        self.contexts = np.ascontiguousarray(contexts)
+        self.factor = np.zeros((ridge_regression.sizes(size + 1, 0)[0], count))
+        for arm in range(count):
+            ridge_regression.begin(self.factor, arm, size + 1, 0, RIDGE)
+        self.joint = np.zeros((0, count))  # columns that all arms share: none
+        self.common = np.zeros((0, 2))  # and their factor
+        self.columns = (np.arange(size), np.full(size, -1))
+        self.moments = np.zeros((3, size))
+        self.row = np.ones(size + 2)  # 1, the standardised context, and what the reward was beyond the mean
+        self.pulls = np.empty(count)
+        self.found = np.empty(count)
+        self.average = 0.5
+
+    def expect(self, row: int) -> F64:
+        standardise(self.contexts[row], *self.columns, self.moments, self.row[1:-1])
+        ridge_regression.read(
+            self.row[:-1], self.joint, self.factor, self.common, self.found.size, self.pulls, self.found
+        )
+        return np.minimum(np.maximum(self.found + self.average, 0.0), 1.0)
+
+    def learn(self, row: int) -> None:
+        reward = float(self.scaled[row])
+        count_values(self.contexts[row], *self.columns, self.moments)
+        self.row[-1] = reward - self.average
+        ridge_regression.take(self.row, int(self.arms[row]), self.row.size - 1, self.factor, self.common)
+        self.row[0] = 1.0  # which was used up
+        self.average += (reward - self.average) / (row + 2)
+
+
+class BetterModel:
+    """Follows the one of two models that has predicted the rows before better, in squares; the first if both are level.
+
+    Regression on contexts does harm where rewards are rare or arms have few rows, and large weights make it worse.
+    """
+
+    def __init__(self, rows: Rows, first: RewardModel, second: RewardModel) -> None:
+        self.arms = rows.arms
+        self.scaled = rows.scaled
+        self.models = (first, second)
+        self.errors = [0.0, 0.0]
+        self.found = [np.empty(0), np.empty(0)]
+
+    def expect(self, row: int) -> F64:
+        self.found = [model.expect(row) for model in self.models]
+        return self.found[self.errors[1] < self.errors[0]]
+
+    def learn(self, row: int) -> None:
+        arm = self.arms[row]
+        reward = float(self.scaled[row])
+        for i, (model, found) in enumerate(zip(self.models, self.found, strict=True)):
+            self.errors[i] += (reward - found.item(arm)) ** 2
+            model.learn(row)
+
+
+def running_model(rows: Rows) -> RewardModel:
+    """Return the model that needs nothing else: means, or regression on the contexts, if the log has them."""
+    means = RunningMeans(rows)
+    if rows.contexts is None:
+        return means
+    return BetterModel(rows, means, RidgeByArm(rows, rows.contexts.rows))
+
+
+class GivenRewards:
+    """Expects rewards that are given: a row for each row of the log, and a column for each arm."""
+
+    def __init__(self, rewards: RewardRegression | ArrayLike, rows: Rows) -> None:
+        if not rows.ordered:
+            raise ValueError(f"give arms= to say the order of the columns of rewards; the arms are {rows.names!r:.80}")
+        length = rows.arms.size + rows.left_out
+        try:
+            table = np.array(rewards, dtype=float)
+        except (TypeError, ValueError):
+            table = np.zeros(0)
+        if table.shape != (length, len(rows.names)):
+            found = f"the shape {table.shape}" if table.size else f"{rewards!r:.80}"
+            shape = f"{length} rows and {len(rows.names)} arms"
+            raise ValueError(f"rewards must be an array of {shape}, or have fit and predict, got {found}")
+        if not np.isfinite(table).all():
+            row, arm = np.argwhere(~np.isfinite(table))[0]
+            raise ValueError(f"rewards must be finite, got {table[row, arm]} in row {row + 1} for {rows.names[arm]!r}")
+        self.table = _scaled(table[rows.places], rows.reward_range)
+
+    def expect(self, row: int) -> F64:
+        return np.asarray(self.table[row])
+
+    def learn(self, row: int) -> None:
+        pass
+
+
+class RefittedRegression:
+    """Expects what a regression predicts, fitted on (context, arm as a unit vector) anew for each part of the log.
+
+    The rows are divided into parts that follow each other; what is expected in a part is fitted on all parts before it.
+    In the first one it is what `running_model` expects.
+    """
+
+    def __init__(self, regression: RewardRegression, rows: Rows, folds: int) -> None:
+        self.regression = regression
+        self.rows = rows
+        self.contexts = contexts_of(rows, regression)
+        self.first = running_model(rows)
+        count = check_count("folds", folds, least=2, most=rows.arms.size)
+        self.starts = [i * rows.arms.size // count for i in range(count + 1)]
+        self.table: F64 = np.zeros((0, len(rows.names)))  # of the present part
+
+    def expect(self, row: int) -> F64:
+        part = bisect.bisect_right(self.starts, row) - 1
+        if part == 0:
+            return self.first.expect(row)
+        if row == self.starts[part]:
+            self.table = self._predicted(row, self.starts[part + 1])
+        return np.asarray(self.table[row - self.starts[part]])
+
+    def learn(self, row: int) -> None:
+        if row < self.starts[1]:
+            self.first.learn(row)
+
+    def _predicted(self, start: int, stop: int) -> F64:
+        """Return what is expected from ``start`` to ``stop``, fitted on the rows before."""
+        model = copy.deepcopy(self.regression)
+        model.fit(self._design(self.contexts[:start], self.rows.arms[:start]), self.rows.rewards[:start])
+        some = self.contexts[start:stop]
+        columns = [np.ravel(model.predict(self._design(some, np.full(stop - start, arm)))) for arm in self.rows.every]
+        for column in columns:
+            if column.size != stop - start or not np.isfinite(column).all():
+                must = "rewards must predict a finite number for each row"
+                raise ValueError(f"{must}, got {column!s:.80} from {model!r}")
+        return _scaled(np.array(columns, dtype=float).T, self.rows.reward_range)
+
+    def _design(self, contexts: F64, arms: I64) -> F64:
+        return np.hstack([contexts, np.eye(len(self.rows.names))[arms]])
+
+
+def reward_models(
+    rewards: RewardRegression | ArrayLike | None, rows: Rows, folds: int
+) -> tuple[RewardModel, RewardModel]:
+    """Return the model of the estimate, and that of the interval, which may use nothing of unknown origin."""
+    if rewards is None:
+        model = running_model(rows)
+        return model, model
+    if isinstance(rewards, RewardRegression):
+        fitted = RefittedRegression(rewards, rows, folds)
+        return fitted, fitted
+    return GivenRewards(rewards, rows), running_model(rows)
+
+
+def _scaled(table: F64, limits: tuple[float, float]) -> F64:
+    """Return rewards in units of their range, cut off at its ends."""
+    return np.clip((table - limits[0]) / (limits[1] - limits[0]), 0.0, 1.0)

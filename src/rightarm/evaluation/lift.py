@@ -2,49 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from rightarm.evaluation.common import in_words, rows_in_words, warning_of
-from rightarm.evaluation.evaluate import weighted
-from rightarm.evaluation.expected import running
-from rightarm.evaluation.targets import chooser_of
-from rightarm.inference.confidence import check_confidence, joint_lower_bound
+from rightarm.display import number, signed
+from rightarm.evaluation.evaluate import running_model, weighted
+from rightarm.evaluation.targets import Estimate, chooser_of, facts, warning_of
+from rightarm.inference.sequences import check_confidence, joint_lower_bound
+from rightarm.logs.log import LogLike
 from rightarm.logs.rows import Rows, read_rows
-from rightarm.text import number, signed
 from rightarm.types import F64
 
 UNIFORM = "uniform"
 
 
-@dataclass(frozen=True)
-class Lift:
-    """The mean reward of a log's decisions minus what something else would have earned there; `lift` makes it."""
+@dataclass(frozen=True, kw_only=True)
+class Lift(Estimate):
+    """The mean reward of a log's decisions minus what something else would have earned there; `lift` makes it.
 
-    against: Any
-    """``uniform``, or an arm."""
-    rows: int
+    The interval is of the difference.
+
+    Attributes
+    ----------
+    against
+        "uniform", or an arm.
+    logged
+        The mean reward of the log.
+    other
+        The estimate of what the other would have earned per decision, self-normalised.
+    rows, left_out, open_windows, low, high, confidence, reward_range, floor, warnings
+        Those of every estimate: the rows used and not used, the interval, what was assumed, and what is wrong.
+    """
+
+    against: Hashable
     logged: float
-    """The mean reward of the log."""
     other: float
-    """The estimate of what the other would have earned per decision, self-normalised."""
-    low: float
-    """The lower end of the interval of the difference."""
-    high: float
-    confidence: float
-    reward_range: tuple[float, float]
-    """What rewards could be: as given, or as the log says, or 0 to 1."""
-    floor: float | None
-    """The propensity that no arm could fall below, as given or as the log says; None if neither does."""
-    left_out: int = 0
-    """The rows of the log without a reward, and those whose window of reward is open."""
-    open_windows: int = 0
-    """How many of these have an open window of reward."""
-    warning: str = ""
-    """Why none of it is to be trusted, if all rewards of the log are equal."""
 
     @property
     def estimate(self) -> float:
@@ -54,19 +48,18 @@ class Lift:
     def __str__(self) -> str:
         other = "a uniform choice" if self.against == UNIFORM else f"always {self.against}"
         sure = f"{100 * self.confidence:g}%, at any time"
-        known = in_words(self.reward_range, self.floor)
-        ends = f"between {signed(self.low)} and {signed(self.high)} with {known} ({sure})"
-        found = f"{number(self.logged)} per decision, {signed(self.estimate)} against {other}: {ends}"
-        rows = rows_in_words(self.rows, self.left_out, self.open_windows)
-        found = f"{found}; rows: {rows}" if self.left_out else found
-        return f"{found}; warning: {self.warning}" if self.warning else found
+        ends = f"between {signed(self.low)} and {signed(self.high)} with {self.assumptions()} ({sure})"
+        found = [f"{number(self.logged)} per decision, {signed(self.estimate)} against {other}: {ends}"]
+        if self.left_out:
+            found.append(f"rows: {self.rows_in_words()}")
+        return "; ".join([*found, *(f"warning: {warning}" for warning in self.warnings)])
 
 
 def lift(
-    log: Any,
-    against: Any = UNIFORM,
+    log: LogLike,
+    against: Hashable = UNIFORM,
     *,
-    arms: Iterable[Any] | None = None,
+    arms: Iterable[Hashable] | None = None,
     reward_range: tuple[float, float] | None = None,
     missing: float | None = None,
     confidence: float = 0.95,
@@ -113,42 +106,37 @@ def lift(
     scaled = rows.scaled
     weights = _weights(rows, against)
     side = (1 + check_confidence(confidence)) / 2
-    bets = [[((1 - scaled) * (weights - 1) + 1, 0.0)], [(scaled * (weights - 1) + 1, 0.0)]]
+    below = [((1 - scaled) * (weights - 1) + 1, 0.0)]
+    above = [(scaled * (weights - 1) + 1, 0.0)]
     if rows.floor is not None:
-        law = UNIFORM if against == UNIFORM else {against: 1.0}
-        _, (robust,), largest = weighted(rows, chooser_of(law, rows), running(rows))
-        bound = largest / rows.check_floor(rows.floor)  # no weight can be larger
-        bets[0].append((1 + scaled - robust, bound))
-        bets[1].append((1 - scaled + robust, bound))
-    least = joint_lower_bound(bets[0], side) - 1
-    most = 1 - joint_lower_bound(bets[1], side)
+        other_policy = UNIFORM if against == UNIFORM else {against: 1.0}
+        found = weighted(rows, chooser_of(other_policy, rows), running_model(rows))
+        bound = found.largest / rows.check_floor(rows.floor)  # no weight can be larger
+        below.append((1 + scaled - found.robust[0], bound))
+        above.append((1 - scaled + found.robust[0], bound))
+    least = joint_lower_bound(below, side) - 1
+    most = 1 - joint_lower_bound(above, side)
     total = float(weights.sum())
     other = low + span * float(weights @ scaled) / total if total else float("nan")
-    mean = float(rows.rewards.mean())
     return Lift(
-        against,
-        rows=weights.size,
-        logged=mean,
-        other=other,
+        **facts(rows, rows.floor, confidence),
+        against=against,
         low=span * least,
         high=span * most,
-        confidence=confidence,
-        reward_range=rows.reward_range,
-        floor=rows.floor,
-        left_out=rows.left_out,
-        open_windows=rows.open_windows,
-        warning=warning_of(rows),
+        logged=float(rows.rewards.mean()),
+        other=other,
+        warnings=tuple(filter(None, [warning_of(rows)])),
     )
 
 
-def _weights(rows: Rows, against: Any) -> F64:
+def _weights(rows: Rows, against: Hashable) -> F64:
     """Return how much more often the other would have chosen the arm of each row."""
     if against == UNIFORM:
-        sizes = len(rows.names) if rows.among is None else np.array([row.size for row in rows.among])
+        sizes = len(rows.names) if rows.allowed is None else np.array([row.size for row in rows.allowed])
         return np.asarray(1 / (sizes * rows.propensities))
     if against not in rows.names:
         raise ValueError(f"against must be {UNIFORM!r} or one of {rows.names}, got {against!r}")
     arm = rows.names.index(against)
-    if rows.among is not None and not all(arm in row for row in rows.among):
+    if rows.allowed is not None and not all(arm in row for row in rows.allowed):
         raise ValueError(f"against must be an arm that every row could choose, got {against!r}")
     return np.asarray((rows.arms == arm) / rows.propensities)

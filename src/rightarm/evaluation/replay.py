@@ -2,83 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
-from rightarm.evaluation.common import (
-    as_html,
-    as_text,
-    in_words,
-    rows_in_words,
+from rightarm.evaluation.targets import (
+    PolicyEstimate,
+    Target,
+    chooser_of,
+    facts,
+    features_for,
+    name_of,
     warning_of,
 )
-from rightarm.evaluation.targets import Target, chooser_of, features_for, name_of
 from rightarm.formula import check_count
-from rightarm.inference.confidence import interval
+from rightarm.inference.sequences import interval
+from rightarm.logs.log import LogLike
 from rightarm.logs.rows import Rows, read_rows
 from rightarm.types import F64
 
 ROUNDED = 1e-3  # relative error that propensities in the files of others may have
 
 
-@dataclass(frozen=True)
-class Replay:
-    """The earnings of a policy in the rows of a log where it chose as the log did; `replay` makes it."""
+@dataclass(frozen=True, kw_only=True)
+class Replay(PolicyEstimate):
+    """The earnings of a policy in the rows of a log where it chose as the log did; `replay` makes it.
 
-    policy: str
-    """The policy replayed."""
-    rows: int
-    """The rows of the log that have a reward."""
-    left_out: int
-    """The rows without one, and those whose window of reward is open."""
-    kept: int
-    """The rows where both agreed: the rounds that the policy played."""
+    Attributes
+    ----------
+    policy
+        The policy replayed.
+    rounds
+        The rounds that the policy played: the rows where both agreed.
+    mean
+        The mean reward of these.
+    pulls
+        How often the policy pulled each arm.
+    rewards
+        The rewards, round by round.
+    floor
+        The floor by which rows were thinned out, as given or as the log says; None if the log is even.
+    rows, left_out, open_windows, low, high, confidence, reward_range, warnings
+        Those of every estimate: the rows used and not used, the interval, what was assumed, and what is wrong.
+    """
+
+    rounds: int
     mean: float
-    """The mean reward of these."""
-    low: float
-    """The lower end of its confidence interval."""
-    high: float
-    """Its upper end."""
-    confidence: float
-    pulls: dict[Any, int]
-    """How often the policy pulled each arm."""
-    reward_range: tuple[float, float]
-    """What rewards could be: as given, or as the log says, or 0 to 1."""
-    floor: float | None
-    """The floor by which rows were kept, as given or as the log says; None if the log is even."""
+    pulls: dict[Hashable, int]
     rewards: F64 = field(repr=False, compare=False)
-    """The rewards, round by round."""
-    open_windows: int = 0
-    """How many of the rows left out have an open window of reward."""
-    warning: str = ""
-    """Why none of it is to be trusted, if all rewards of the log are equal."""
 
     def _pairs(self) -> dict[str, str]:
         arm = max(self.pulls, key=self.pulls.__getitem__)
         return {
-            "rows": rows_in_words(self.rows, self.left_out, self.open_windows),
-            "rounds played": f"{self.kept:,}",
+            "rows": self.rows_in_words(),
+            "rounds played": f"{self.rounds:,}",
             "mean reward": f"{self.mean:.6g}",
             f"{100 * self.confidence:g}% interval, at any time": f"{self.low:.6g} to {self.high:.6g}",
             "most pulled arm": f"{arm}, {self.pulls[arm]:,} times",
-            "taken as known": in_words(self.reward_range, self.floor),
+            "assumed": self.assumptions(),
         }
-
-    def __str__(self) -> str:
-        return as_text(self.policy, self._pairs(), [self.warning] if self.warning else [])
-
-    def _repr_html_(self) -> str:
-        return as_html(self.policy, self._pairs(), [self.warning] if self.warning else [])
 
 
 def replay(
-    log: Any,
+    log: LogLike,
     policy: Target,
     *,
-    arms: Iterable[Any] | None = None,
+    arms: Iterable[Hashable] | None = None,
     reward_range: tuple[float, float] | None = None,
     missing: float | None = None,
     confidence: float = 0.95,
@@ -136,7 +126,7 @@ def replay(
     if floor is None:
         _check_even(rows)
     least = float(rows.propensities.min()) if floor is None else rows.check_floor(floor)
-    kept = []
+    played = list[int]()
     for t, (arm, propensity, reward) in enumerate(zip(rows.arms, rows.propensities, rows.rewards, strict=True)):
         if floor is not None and random.random() * propensity >= least:
             continue
@@ -144,29 +134,24 @@ def replay(
         chosen, probability = target.choose(t, available, random)
         if chosen == arm:
             target.learn(t, chosen, float(reward), probability)
-            kept.append(t)
-    if not kept:
+            played.append(t)
+    if not played:
         raise ValueError(
             f"the policy agreed with none of the log's {rows.arms.size:,} rows; there is nothing to report"
         )
-    rewards = rows.rewards[kept]
+    rewards = rows.rewards[played]
     ends = interval((rewards - low) / span, confidence)
-    counts = np.bincount(rows.arms[kept], minlength=len(rows.names))
+    counts = np.bincount(rows.arms[played], minlength=len(rows.names))
     return Replay(
-        name_of(policy),
-        rows=rows.arms.size,
-        left_out=rows.left_out,
-        kept=len(kept),
-        mean=float(rewards.mean()),
+        **facts(rows, floor, confidence),
+        policy=name_of(policy),
         low=low + span * ends[0],
         high=low + span * ends[1],
-        confidence=confidence,
+        rounds=len(played),
+        mean=float(rewards.mean()),
         pulls={name: int(count) for name, count in zip(rows.names, counts, strict=True)},
-        reward_range=rows.reward_range,
-        floor=floor,
         rewards=rewards,
-        open_windows=rows.open_windows,
-        warning=warning_of(rows),
+        warnings=tuple(filter(None, [warning_of(rows)])),
     )
 
 
@@ -178,13 +163,14 @@ def _is_even(rows: Rows) -> bool:
 
 def _check_even(rows: Rows) -> None:
     """Refuse a log that was not collected evenly at random."""
-    least, most = float(rows.propensities.min()), float(rows.propensities.max())
+    least = float(rows.propensities.min())
+    most = float(rows.propensities.max())
     if not _is_even(rows):
         raise ValueError(
             f"replay needs a log collected evenly at random, got propensities from {least:.6g} to {most:.6g}; "
             "give a floor that no propensity can fall below, or use evaluate"
         )
-    sizes = {len(rows.names)} if rows.among is None else {len(row) for row in rows.among}
+    sizes = {len(rows.names)} if rows.allowed is None else {len(row) for row in rows.allowed}
     for size in sizes:
         if abs(most * size - 1) > 0.4 / size:  # an arm more or less would be 1/size
             raise ValueError(

@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from rightarm.evaluation.common import as_text
-from rightarm.inference.confidence import check_confidence
-from rightarm.inference.sample_ratio import (
+from rightarm.display import counted, number
+from rightarm.evaluation.targets import as_text
+from rightarm.inference.propensity_bets import (
     AGAIN,
     ALL,
     BLOCK,
     LESS,
     MORE,
     TURNS,
-    Draws,
+    ArmDraws,
     Gambler,
     gamblers,
     repeated_block,
 )
-from rightarm.logs.log import UNKNOWN, Log, check_propensity, listed, log_of
-from rightarm.text import counted, number
+from rightarm.inference.sequences import check_confidence
+from rightarm.logs.log import UNKNOWN, Log, LogLike, listed, log_of
 
 SENTENCES = {
     MORE: "{arm} came more often than its propensities say",
@@ -39,21 +38,33 @@ MOST = 5  # sentences
 
 @dataclass(frozen=True)
 class SampleRatio:
-    """The findings about arms and their propensities; `sample_ratio` makes it."""
+    """The findings about arms and their propensities; `sample_ratio` makes it.
+
+    Attributes
+    ----------
+    rows
+        The decisions looked at.
+    e_value
+        The largest capital that somebody who bets against the propensities has had; 1 at the beginning.
+    p_value
+        Its inverse, at most 1: valid although one looked after every row.
+    confidence
+        One minus the probability of a false alarm.
+    row
+        The row, counted from 1, at which the alarm came, if it did.
+    arms
+        The arms that came too often or too seldom.
+    findings
+        What is wrong, in words; empty if nothing is.
+    """
 
     rows: int
-    """The decisions looked at."""
     e_value: float
-    """The largest capital that somebody who bets against the propensities has had; 1 at the beginning."""
     p_value: float
-    """Its inverse, at most 1: valid although one looked after every row."""
     confidence: float
     row: int | None
-    """The row, counted from 1, at which the alarm came, if it did."""
-    arms: tuple[Any, ...]
-    """The arms that came too often or too seldom."""
+    arms: tuple[Hashable, ...]
     findings: tuple[str, ...]
-    """What is wrong, in words; empty if nothing is."""
 
     @property
     def alarm(self) -> bool:
@@ -71,7 +82,7 @@ class SampleRatio:
         return as_text(verdict, pairs, self.findings)
 
 
-def sample_ratio(log: Any, *, arms: Iterable[Any] | None = None, confidence: float = 0.99) -> SampleRatio:
+def sample_ratio(log: LogLike, *, arms: Iterable[Hashable] | None = None, confidence: float = 0.99) -> SampleRatio:
     """Check that the arms of a log came as often as their propensities say, and that no row is there twice.
 
     Where they do not fit, a client shows other arms than the bandit chose, or a cache shows one choice to many, or
@@ -82,7 +93,7 @@ def sample_ratio(log: Any, *, arms: Iterable[Any] | None = None, confidence: flo
     ----------
     log
         A path, a frame such as `read_log` gives, or a mapping of columns ``arm``, ``propensity`` and, if known,
-        ``among``, the arms that each row could choose, and ``id``. All decisions count, also those without a reward and
+        ``allowed``, the arms that each row could choose, and ``id``. All decisions count, also those without reward and
         those whose window of reward is open: what was drawn does not depend on what comes of it.
     arms
         All arms, if the log does not show them all.
@@ -96,7 +107,7 @@ def sample_ratio(log: Any, *, arms: Iterable[Any] | None = None, confidence: flo
 
     References
     ----------
-    `rightarm.inference.sample_ratio` has the method and references.
+    `rightarm.inference.propensity_bets` has the method and references.
 
     Examples
     --------
@@ -132,12 +143,11 @@ def _guilty(players: list[Gambler], level: float) -> list[Gambler]:
     return [player for player in ranked if player.capital.max() >= level] or ranked[:1]
 
 
-def draws_of(log: Log, arms: Iterable[Any] | None) -> tuple[list[Any], Draws]:
+def draws_of(log: Log, arms: Iterable[Hashable] | None) -> tuple[list[Hashable], ArmDraws]:
     """Return the names of all arms, and the rows of a log by their numbers, checked."""
-    wrong = np.flatnonzero(~((log.propensities > 0) & (log.propensities <= 1)))
-    for row in wrong[:1].tolist():
-        check_propensity(f"propensity of row {row + 1}", float(log.propensities[row]))
-    log.check_lists(np.arange(log.arms.size))
+    every = np.arange(log.arms.size)
+    log.check_propensities(every)
+    log.check_lists(every)
     in_lists = [log.names[i] for i in dict.fromkeys(i for one in log.lists for i in one)]
     names = list(dict.fromkeys([*(arms or ()), *in_lists, *log.names]))
     place = {name: i for i, name in enumerate(names)}
@@ -146,11 +156,11 @@ def draws_of(log: Log, arms: Iterable[Any] | None) -> tuple[list[Any], Draws]:
     for members_of_list, one in zip(members, log.lists, strict=False):
         members_of_list[places[list(one)]] = True
     members[-1] = True  # which UNKNOWN finds
-    sets = np.where(log.among == UNKNOWN, len(log.lists), log.among)
-    return names, Draws(places[log.arms], log.propensities, sets, members)
+    sets = np.where(log.allowed == UNKNOWN, len(log.lists), log.allowed)
+    return names, ArmDraws(places[log.arms], log.propensities, sets, members)
 
 
-def _twice(log: Log, draws: Draws) -> list[str]:
+def _twice(log: Log, draws: ArmDraws) -> list[str]:
     """Return sentences about rows that are there twice."""
     found = []
     if log.ids is not None:

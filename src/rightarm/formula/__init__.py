@@ -1,9 +1,11 @@
 """What a formula is, how it is compiled, and how its parameters are checked."""
 
-from rightarm.formula.formula import Family, Formula
-from rightarm.formula.parameters import (
+from rightarm.formula.compile import define
+from rightarm.formula.formula import (
     WHOLE,
     Count,
+    Family,
+    Formula,
     NonNegative,
     Positive,
     Probability,
@@ -13,7 +15,6 @@ from rightarm.formula.parameters import (
     check_number,
     rule_of,
 )
-from rightarm.formula.program import Program, define, program
 from rightarm.formula.specification import (
     difference,
     family_of,
@@ -31,7 +32,6 @@ __all__ = [
     "NonNegative",
     "Positive",
     "Probability",
-    "Program",
     "Rule",
     "check_choice",
     "check_count",
@@ -42,7 +42,6 @@ __all__ = [
     "from_specification",
     "imported",
     "present",
-    "program",
     "rule_of",
     "without_addresses",
 ]

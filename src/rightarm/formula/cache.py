@@ -29,7 +29,7 @@ REMOVED = ".removed"  # ends the name of a folder that nobody uses any more
 
 @functools.cache
 def cache_directory() -> Path:
-    """Where machine code is kept: ``RIGHTARM_CACHE_DIR`` or the user's cache folder, with a subfolder for each version.
+    """Return the folder of machine code: in ``RIGHTARM_CACHE_DIR`` or the user's cache, one for each version.
 
     Numba's cache does not notice an edit in another file than the compiled function's own, so the folder's name is the
     hash of all our sources that have something compiled.
@@ -54,8 +54,9 @@ def _root() -> Path:
 
 @functools.cache
 def compiled_hash() -> str:
-    """A name for what our modules say that have something compiled, the same on every Python."""
-    here, importing = Path(__file__).parent, b"from rightarm.formula.compile import"
+    """Return a name for what our modules say that have something compiled, the same on every Python."""
+    here = Path(__file__).parent
+    importing = b"from rightarm.formula.compile import"
     sources = {path: path.read_bytes() for path in sorted(here.parent.rglob("*.py"))}
     users = [path for path, source in sources.items() if importing in source or path == here / "compile.py"]
     note = _root() / f"{_hash_as_written(sources[path] for path in users)}{NOTED}"
@@ -71,7 +72,7 @@ def compiled_hash() -> str:
 
 
 def _hash_as_written(sources: Iterable[bytes]) -> str:
-    """A name for the files as they are, which takes a hundredth of the time that reading what they say does."""
+    """Return a name for the files as they are, which takes a hundredth of the time that reading what they say does."""
     digest = hashlib.sha256()
     for source in sources:
         digest.update(hashlib.sha256(source).digest())
@@ -79,7 +80,7 @@ def _hash_as_written(sources: Iterable[bytes]) -> str:
 
 
 def kept_on_disk() -> bool:
-    """Whether machine code outlives the process: its folder can be written to."""
+    """Return whether machine code outlives the process: its folder can be written to."""
     return cache_directory().parent == _root()
 
 

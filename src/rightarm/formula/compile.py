@@ -1,68 +1,68 @@
 """The one place that knows Numba: its options, the disk cache, and the few machine operations we need.
 
-Numba is imported when something compiled is first called, so that ``import rightarm`` stays quick. Everything
-compiled goes through :func:`jit` (functions that call each other) or :func:`pointer` (a template made special by a
-formula and reached through a function pointer of one fixed signature).
+Numba is imported when something compiled is first called, so that ``import rightarm`` stays quick. Everything compiled
+goes through :func:`jit` (functions that call each other), or through :func:`pointer` and :func:`function`: these take a
+loop around a formula, written as a closure over the formula, and compile the two together for one fixed signature.
 """
 
 from __future__ import annotations
 
 import contextlib
-import dis
 import functools
-import hashlib
 import threading
 import types
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from rightarm.formula.cache import cache_directory
+from rightarm.formula.identity import Written, bytecode_hash
+from rightarm.formula.syntax import Function, globals_used
 
-OPTIONS: dict[str, Any] = {
+Untyped: TypeAlias = Any  # an object of Numba's or LLVM's, which have no types that mypy could check
+
+OPTIONS: Untyped = {
     "nogil": True,  # threads, not processes, on one machine
     "error_model": "numpy",  # 1/0 is inf: the check for it would keep a loop from being vectorised
     "forceinline": True,  # a tuple of many arrays costs 100 ns to pass
     "fastmath": False,  # vector body and scalar tail must round alike; fused operations are written out as `fma`
 }
 
-INNER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # of what Python never calls
-
-ABOUT_LOCALS = frozenset({"FAST", "CLOSURE", "DEREF"})  # in the names of bytecode's steps
+INNER: Untyped = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # of what Python never calls
 
 _lock = threading.RLock()
 
 
-class Kernel:
+class Kernel(Written):
     """A function that is compiled at its first call; in other compiled functions it stands for its compiled self."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self.function = function
-        self.dispatcher: Any = None
-        self.inner_dispatcher: Any = None
+    def __init__(self, function: Function) -> None:
+        super().__init__(function)
+        self.dispatcher: Untyped = None
+        self.inner_dispatcher: Untyped = None
         functools.update_wrapper(self, function)
 
     @property
-    def compiled(self) -> Any:
-        """Numba's dispatcher, for Python to call; one for all threads, or each would compile."""
+    def compiled(self) -> Untyped:
+        """The function that Python calls; one for all threads, or each would compile."""
         with _lock:
             if self.dispatcher is None:
-                self.dispatcher = self._made({})
+                self.dispatcher = self._make({})
         return self.dispatcher
 
     @property
-    def inner(self) -> Any:
-        """The same for other compiled functions, which takes less time to compile."""
+    def inner(self) -> Untyped:
+        """The function that other compiled functions call, which takes less time to compile."""
         with _lock:
             if self.inner_dispatcher is None:
-                self.inner_dispatcher = self._made(INNER)
+                self.inner_dispatcher = self._make(INNER)
         return self.inner_dispatcher
 
-    def _made(self, options: dict[str, Any]) -> Any:
+    def _make(self, options: Untyped) -> Untyped:
         import numba
 
-        function = _with_compiled_names(self.function)
+        function = _with_compiled_names(self.written)
         function.__qualname__ += "_inner" if options else ""  # Numba's cache does not look at options
         with _cache_directory():
             return numba.njit(cache=True, **OPTIONS, **options)(function)
@@ -71,8 +71,8 @@ class Kernel:
         return (self.dispatcher or self.compiled)(*arguments)
 
 
-def jit(function: Callable[..., Any]) -> Kernel:
-    """Compile ``function`` at its first call, with the options above, and keep the machine code on disk."""
+def jit(function: Function) -> Kernel:
+    """Compile a function at its first call, with the options above, and keep the machine code on disk."""
     return Kernel(function)
 
 
@@ -99,46 +99,43 @@ def elementwise(attempt: Kernel | None = None) -> Callable[[Callable[..., float]
 
 
 def attempting(function: types.FunctionType) -> types.FunctionType:
-    """A formula's function with attempts in the place of the functions that have them; itself if none has."""
+    """Return a formula with attempts in the place of the functions that have them; itself if none has."""
     used = globals_used(function).items()
     attempts = {name: value.attempt for name, value in used if isinstance(value, Elementwise) and value.attempt}
     return _copy(function, function.__globals__ | attempts) if attempts else function
 
 
-class MachineOperation:
-    """An operation that Python does not have; `build` makes Numba's intrinsic for it when it is first needed."""
-
-    def __init__(self, build: Callable[[], Any]) -> None:
-        self.build = build
+class MachineOperation(Written):
+    """An operation that Python does not have; a function makes Numba's intrinsic for it when it is first needed."""
 
     @functools.cached_property
-    def compiled(self) -> Any:
+    def compiled(self) -> Untyped:
         """Numba's intrinsic."""
-        return self.build()
+        return self.written()
 
-    def __call__(self, *arguments: Any) -> Any:
+    def __call__(self, *arguments: object) -> Any:
         raise TypeError("this operation exists in compiled code only")
 
 
-def _build_fma() -> Any:
+def _build_fma() -> Untyped:
     from numba.extending import intrinsic
 
     @intrinsic
-    def fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
+    def fma(typing_context: Untyped, a: Untyped, b: Untyped, c: Untyped) -> Untyped:
         return a(a, a, a), lambda context, builder, signature, arguments: builder.fma(*arguments)
 
     return fma
 
 
-def _build_bitcast(source: str, target: str) -> Any:
+def _build_bitcast(source: str, target: str) -> Untyped:
     from numba import types as numba_types
     from numba.extending import intrinsic
 
     @intrinsic
-    def bitcast(typing_context: Any, value: Any) -> Any:
+    def bitcast(typing_context: Untyped, value: Untyped) -> Untyped:
         result = getattr(numba_types, target)
 
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        def generate(context: Untyped, builder: Untyped, signature: Untyped, arguments: Untyped) -> Untyped:
             return builder.bitcast(arguments[0], context.get_value_type(result))
 
         return result(getattr(numba_types, source)), generate
@@ -146,15 +143,15 @@ def _build_bitcast(source: str, target: str) -> Any:
     return bitcast
 
 
-def _build_uncounted() -> Any:
+def _build_uncounted() -> Untyped:
     from numba import types as numba_types
     from numba.core import cgutils
     from numba.extending import intrinsic
 
-    def stripped(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+    def strip(context: Untyped, builder: Untyped, kind: Untyped, value: Untyped) -> Untyped:
         if isinstance(kind, numba_types.BaseTuple):
-            kinds: list[Any] = list(kind)  # type: ignore[call-overload]
-            items = [stripped(context, builder, each, builder.extract_value(value, i)) for i, each in enumerate(kinds)]
+            kinds: list[Untyped] = list(kind)  # type: ignore[call-overload]
+            items = [strip(context, builder, each, builder.extract_value(value, i)) for i, each in enumerate(kinds)]
             return context.make_tuple(builder, kind, items)
         if not isinstance(kind, numba_types.Array):
             return value
@@ -163,9 +160,9 @@ def _build_uncounted() -> Any:
         return made._getvalue()
 
     @intrinsic
-    def uncounted(typing_context: Any, value: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            return stripped(context, builder, value, arguments[0])
+    def uncounted(typing_context: Untyped, value: Untyped) -> Untyped:
+        def generate(context: Untyped, builder: Untyped, signature: Untyped, arguments: Untyped) -> Untyped:
+            return strip(context, builder, value, arguments[0])
 
         return value(value), generate
 
@@ -183,7 +180,7 @@ bits_of_double = MachineOperation(lambda: _build_bitcast("float64", "uint64"))
 _stand_ins: dict[str, Kernel] = {}
 
 
-def stands_for(theirs: Callable[..., Any]) -> Callable[[Callable[..., float]], Kernel]:
+def stands_for(theirs: Function) -> Callable[[Callable[..., float]], Kernel]:
     """Have the decorated function stand for a function of NumPy in all compiled formulas, for single numbers."""
 
     def decorate(function: Callable[..., float]) -> Kernel:
@@ -195,69 +192,75 @@ def stands_for(theirs: Callable[..., Any]) -> Callable[[Callable[..., float]], K
 
 @functools.cache
 def _numpy_for_formulas() -> types.ModuleType:
-    """NumPy, with our own functions in place of some of its own; nobody else's NumPy is touched."""
+    """Return NumPy, with our own functions in place of some of its own; nobody else's NumPy is touched."""
     module = types.ModuleType("numpy")
     module.__dict__.update(np.__dict__)
     module.__dict__.update({name: _for_numbers(kernel.inner, getattr(np, name)) for name, kernel in _stand_ins.items()})
     return module
 
 
-def _for_numbers(ours: Any, theirs: Any) -> Callable[..., Any]:
-    """A function that compiles to ``ours`` where all arguments are numbers, and to ``theirs`` where not."""
+def _for_numbers(ours: Untyped, theirs: Function) -> Function:
+    """Return a function that compiles to ``ours`` where all arguments are numbers, and to ``theirs`` where not."""
     from numba import types as numba_types
     from numba.extending import overload
 
-    def stand_in(*arguments: Any) -> Any:
-        raise NotImplementedError
+    # Numba wants all of these to have the same annotations.
+    def stand_in(*arguments: Untyped) -> Untyped:
+        return theirs(*arguments)
 
-    def of_numbers(*arguments: Any) -> Any:
+    def of_numbers(*arguments: Untyped) -> Untyped:
         return ours(*arguments)
 
-    def of_others(*arguments: Any) -> Any:
+    def of_others(*arguments: Untyped) -> Untyped:
         return theirs(*arguments)
 
     numbers = numba_types.Float | numba_types.Integer | numba_types.Boolean
-    options: Any = OPTIONS
 
-    @overload(stand_in, jit_options=options)
-    def choose(*arguments: Any) -> Any:
+    @overload(stand_in, jit_options=OPTIONS)
+    def choose(*arguments: Untyped) -> Function:
         return of_numbers if all(isinstance(argument, numbers) for argument in arguments) else of_others
 
     return stand_in
 
 
-_made: dict[str, Any] = {}
+_made: dict[str, Untyped] = {}
 
 
-def pointer(subject: str, template: Callable[..., Any], signature: str, **names: Any) -> Any:
-    """Compile ``template``, with ``names`` in place of its globals, to a C function that others reach by its address.
+def pointer(subject: str, function: Function, signature: str, **names: Any) -> Untyped:
+    """Compile a function to a C function that other compiled code reaches by its address.
 
-    ``subject`` is what an error speaks of.
+    Whoever calls it is compiled once for the signature, whatever formula stands behind it. The machine code is kept on
+    disk under a hash of all the code that went in, so an edited formula is never mistaken for the old one.
 
-    Whoever calls it is compiled once for the signature, whatever formula stands behind it. The machine code is kept
-    on disk under a hash of all the code that went in, so an edited formula is never mistaken for the old one.
+    Parameters
+    ----------
+    subject
+        What an error speaks of, such as ``"the policy UCB"``.
+    function
+        A loop around a formula: a function whose free variables are the formula and other functions to be compiled.
+    signature
+        Numba's text for the types of the arguments and of the result.
+    **names
+        Values for some of the function's global variables.
     """
-    return _make("cfunc", subject, template, signature, names)
+    return _make("cfunc", subject, function, signature, names)
 
 
-def function(subject: str, template: Callable[..., Any], signature: str, **names: Any) -> Any:
+def function(subject: str, function: Function, signature: str, **names: Any) -> Untyped:
     """Compile as `pointer` does, to a function for Python: handing over an address would take longer than the work."""
-    return _make("njit", subject, template, signature, names)
+    return _make("njit", subject, function, signature, names)
 
 
-def _make(kind: str, subject: str, template: Callable[..., Any], signature: str, names: dict[str, Any]) -> Any:
-    key = bytecode_hash(kind, template, signature, tuple(sorted(names.items())))
+def _make(kind: str, subject: str, function: Function, signature: str, names: dict[str, Any]) -> Untyped:
+    special = _copy(function, function.__globals__ | names)
+    key = bytecode_hash(kind, special, signature)
     with _lock:
         if key not in _made:
             import numba
 
-            special = _copy(template, template.__globals__ | names)
-            special.__qualname__ = f"{template.__name__}_{key}"
-            function = _with_compiled_names(special, _numpy_for_formulas())
-            made_by = getattr(numba, kind)
+            special.__qualname__ = f"{function.__name__}_{key}"
             try:
-                with _cache_directory():
-                    _made[key] = made_by(signature, cache=True, error_model=OPTIONS["error_model"])(function)
+                _made[key] = _compile_cached(kind, _with_compiled_names(special, _numpy_for_formulas()), signature)
             except numba.core.errors.NumbaError as error:
                 lines = [line.strip() for line in str(error).splitlines() if not line.startswith("Failed in nopython")]
                 reason = " ".join(lines)[:300]
@@ -265,15 +268,60 @@ def _make(kind: str, subject: str, template: Callable[..., Any], signature: str,
         return _made[key]
 
 
+def _compile_cached(kind: str, function: types.FunctionType, signature: str) -> Untyped:
+    """Compile a function, or find its machine code on disk by its name.
+
+    Numba's decorators would look for it by the pickled contents of the closure, which are others in each process.
+    """
+    import numba
+    from numba.core import caching, ccallback, sigutils
+
+    parents: Untyped = caching
+
+    class CacheByName(parents.FunctionCache):  # type: ignore[misc]
+        def _index_key(self, sig: Untyped, codegen: Untyped) -> tuple[Untyped, ...]:
+            return sig, codegen.magic_tuple(), function.__qualname__
+
+    options = {"error_model": OPTIONS["error_model"]}
+    made: Untyped
+    with _cache_directory():
+        if kind == "cfunc":
+            made = ccallback.CFunc(function, sigutils.normalize_signature(signature), {}, options)  # type: ignore[no-untyped-call]
+            made._cache = CacheByName(function)
+            made.compile()
+        else:
+            made = numba.njit(**options)(function)
+            made._cache = CacheByName(function)
+            made.compile(signature)
+            made.disable_compile()
+    return made
+
+
+def define(
+    name: str,
+    arguments: str,
+    expression: str,
+    functions: Mapping[str, Function],
+    statements: Iterable[str] = (),
+) -> types.FunctionType:
+    """Define the function ``name(arguments)`` that returns ``expression``, after some ``statements``."""
+    namespace: dict[str, Any] = dict(functions)
+    lines = [f"def {name}({arguments}):", *statements, f"return {expression}"]
+    exec("\n    ".join(lines), namespace)  # the source is made of our own words, never of a user's
+    defined: types.FunctionType = namespace[name]
+    defined.__module__ = __name__
+    return defined
+
+
 def positional(function: types.FunctionType) -> types.FunctionType:
-    """A copy of ``function`` that takes its keyword-only parameters by position, which Numba asks for."""
+    """Copy a function so that it takes its keyword-only parameters by position, which Numba asks for."""
     code = function.__code__
     flat = code.replace(co_argcount=code.co_argcount + code.co_kwonlyargcount, co_kwonlyargcount=0)
     return _copy(function, function.__globals__, code=flat)
 
 
 def _copy(
-    function: Callable[..., Any],
+    function: Function,
     namespace: dict[str, Any],
     code: types.CodeType | None = None,
     closure: tuple[types.CellType, ...] | None = None,
@@ -282,12 +330,13 @@ def _copy(
     copy = types.FunctionType(
         code or function.__code__, namespace, function.__name__, defaults, closure or function.__closure__
     )
-    copy.__qualname__, copy.__module__ = function.__qualname__, function.__module__
+    copy.__qualname__ = function.__qualname__
+    copy.__module__ = function.__module__
     return copy
 
 
-def _with_compiled_names(function: Callable[..., Any], numpy: types.ModuleType = np) -> types.FunctionType:
-    """A copy of ``function`` in whose globals and closure every function of ours or the user's is its compiled self.
+def _with_compiled_names(function: Function, numpy: types.ModuleType = np) -> types.FunctionType:
+    """Copy a function so that every function of ours or the user's in its globals and closure is its compiled self.
 
     ``numpy`` is what stands there for NumPy.
     """
@@ -299,7 +348,7 @@ def _with_compiled_names(function: Callable[..., Any], numpy: types.ModuleType =
     return copy
 
 
-def _compiled(value: Any, numpy: types.ModuleType) -> Any:
+def _compiled(value: object, numpy: types.ModuleType) -> Untyped:
     if value is np:
         return numpy
     if isinstance(value, Kernel):
@@ -313,108 +362,14 @@ def _compiled(value: Any, numpy: types.ModuleType) -> Any:
     return value
 
 
-def globals_used(function: Callable[..., Any]) -> dict[str, Any]:
-    """The global variables that the function reads, by name."""
-    available = function.__globals__
-    return {name: available[name] for name in sorted(_global_names(function.__code__)) if name in available}
-
-
-@functools.lru_cache(maxsize=4096)
-def _global_names(code: types.CodeType) -> frozenset[str]:
-    """The names that the code looks up in its module; `log` in `np.log` is not one of them."""
-    own = frozenset(step.argval for step in dis.get_instructions(code) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"))
-    return own.union(*(_global_names(inner) for inner in code.co_consts if isinstance(inner, types.CodeType)))
-
-
-@functools.lru_cache(maxsize=4096)
-def _all_names(code: types.CodeType) -> frozenset[str]:
-    inner = (_all_names(constant) for constant in code.co_consts if isinstance(constant, types.CodeType))
-    return frozenset(code.co_names).union(*inner)
-
-
-def names_read(function: Callable[..., Any]) -> frozenset[str]:
-    """The names of the arguments, and of other local variables, that the function's code makes use of."""
-    steps = (step for step in dis.get_instructions(function.__code__) if set(step.opname.split("_")) & ABOUT_LOCALS)
-    return frozenset(name for step in steps for name in _names(step.argval))
-
-
-def _names(argval: Any) -> tuple[str, ...]:
-    return argval if isinstance(argval, tuple) else (argval,)  # one step may read two variables
-
-
-def draws_random_numbers(function: Callable[..., Any]) -> bool:
-    """Whether a formula reaches for NumPy's or Python's own random numbers, which no seed of ours would govern."""
-    used = globals_used(function).values()
-    modules = {value.__name__ for value in used if isinstance(value, types.ModuleType)}
-    return bool(modules & {"random", "numpy.random"}) or (
-        "numpy" in modules and "random" in _all_names(function.__code__)
-    )
-
-
-def bytecode_hash(*parts: Any) -> str:
-    """A name for the bytecode and the constants of compiled functions, for this version of Python only.
-
-    It finds machine code on disk again, which is for one Python anyway. What people keep is named by `identity`, which
-    is the same on all of them.
-    """
-    digest = hashlib.sha256()
-    for token in _tokens(parts, seen={}):
-        digest.update(token.encode() + b"\0")
-    return digest.hexdigest()[:24]
-
-
-def _tokens(value: Any, seen: dict[int, int]) -> Iterator[str]:
-    value = getattr(value, "py_func", value)  # a user's own Numba function
-    if isinstance(value, Kernel | MachineOperation):
-        value = value.function if isinstance(value, Kernel) else value.build
-    if isinstance(value, tuple | list | frozenset):
-        items = sorted(value, key=repr) if isinstance(value, frozenset) else value
-        yield f"{type(value).__name__} of {len(items)}"
-        for item in items:
-            yield from _tokens(item, seen)
-    elif isinstance(value, types.CodeType):
-        yield value.co_code.hex()
-        yield from _tokens((value.co_names, value.co_varnames, value.co_consts), seen)
-    elif isinstance(value, types.FunctionType):
-        yield from _function_tokens(value, seen)
-    elif isinstance(value, np.ndarray):
-        yield f"{value.dtype} {value.shape} {value.tobytes().hex()}"
-    elif hasattr(value, "__qualname__"):
-        yield f"{value.__module__}.{value.__qualname__}"
-    else:
-        yield f"{type(value).__name__} {value!r}"
-
-
-def _function_tokens(function: types.FunctionType, seen: dict[int, int]) -> Iterator[str]:
-    """Code, defaults, closure, and what the code finds in its module and in other modules that it names."""
-    if id(function) in seen:
-        yield f"function {seen[id(function)]} again"
-        return
-    seen[id(function)] = len(seen)
-    used = globals_used(function)
-    modules = {name: value for name, value in used.items() if isinstance(value, types.ModuleType)}
-    attributes = [
-        (name, attribute, getattr(module, attribute))
-        for name, module in modules.items()
-        for attribute in sorted(_all_names(function.__code__))
-        if hasattr(module, attribute)
-    ]
-    cells = tuple(cell.cell_contents for cell in function.__closure__ or ())
-    found = [(name, value) for name, value in used.items() if name not in modules]
-    names = [(name, module.__name__) for name, module in modules.items()]
-    code = function.__code__
-    if function.__doc__ is not None and code.co_consts[:1] == (function.__doc__,):  # words do not change what it does
-        code = code.replace(co_consts=(None, *code.co_consts[1:]))
-    yield from _tokens((code, function.__defaults__ or (), cells, names, attributes, found), seen)
-
-
 @contextlib.contextmanager
 def _cache_directory() -> Iterator[None]:
     """Have Numba keep what is compiled inside this block in our folder, and leave its setting as it was."""
-    from numba import config
+    import numba
 
-    settings: Any = config
-    before, settings.CACHE_DIR = settings.CACHE_DIR, str(cache_directory())
+    settings: Untyped = numba.config
+    before = settings.CACHE_DIR
+    settings.CACHE_DIR = str(cache_directory())
     try:
         yield
     finally:

@@ -14,33 +14,36 @@ from rightarm.formula.compile import bits_of_double, double_of_bits, fma, stands
 
 u64 = np.uint64
 
-LN2_HIGH, LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10  # log 2 in two parts: a multiple of the first is exact
+LN2_HIGH = 0.6931471803691238  # log 2 in two parts: a multiple of the first is exact
+LN2_LOW = 1.9082149292705877e-10
 LOG2_E = 1.4426950408889634
 ROOT_HALF = u64(0x3FE6A09E667F3BCD)  # √½
 ABOVE = u64(0x3FF0000000000000 - 0x3FE6A09E667F3BCD)  # from √½ to 1
 MANTISSA = u64(0x000FFFFFFFFFFFFF)
 WHOLE = u64(0x4330000000000000)  # 2⁵², whose last bits are whole numbers
 SHIFT = u64(52)
-TINIEST_NORMAL, TWO_TO_54 = 2.0**-1022, 2.0**54
+TINIEST_NORMAL = 2.0**-1022
+TWO_TO_54 = 2.0**54
 TO_WHOLE = 1.5 * 2.0**52  # added and taken away again, it rounds to a whole number
-LARGEST, SMALLEST = 709.782712893384, -745.2
+LARGEST = 709.782712893384  # beyond these, eˣ is infinite or zero
+SMALLEST = -745.2
 
 
 @stands_for(np.clip)
 def clip(x: float, low: float, high: float) -> float:
-    """x where it is between ``low`` and ``high``, else the nearer of them."""
+    """Return x where it is between ``low`` and ``high``, else the nearer of them."""
     return np.minimum(np.maximum(x, low), high)
 
 
 @stands_for(np.where)
 def where(condition: bool, x: float, y: float) -> float:
-    """x where the condition holds, else y."""
+    """Return x where the condition holds, else y."""
     return x if condition else y
 
 
 @stands_for(np.log)
 def log(number: float) -> float:
-    """log x = e log 2 + 2 artanh(s) with x = 2ᵉ m, √½ ≤ m < √2, s = (m−1)/(m+1), and a polynomial in s²."""
+    """Compute log x = e log 2 + 2 artanh(s) with x = 2ᵉ m, √½ ≤ m < √2, s = (m−1)/(m+1), and a polynomial in s²."""
     x = np.float64(number)
     subnormal = x < TINIEST_NORMAL
     bits = bits_of_double(x * TWO_TO_54 if subnormal else x) + ABOVE
@@ -64,7 +67,7 @@ def log(number: float) -> float:
 
 @stands_for(np.exp)
 def exp(number: float) -> float:
-    """eˣ = 2ᵏ eʳ with k whole and |r| ≤ log(2)/2, and a polynomial in r."""
+    """Compute eˣ = 2ᵏ eʳ with k whole and |r| ≤ log(2)/2, and a polynomial in r."""
     x = np.float64(number)
     inside = LARGEST if x > LARGEST else x
     inside = SMALLEST if inside < SMALLEST else inside
@@ -76,12 +79,12 @@ def exp(number: float) -> float:
 
 
 def power_of_two(k: float) -> float:
-    """2ᵏ for a whole k between −1022 and 1023."""
+    """Return 2ᵏ for a whole k between −1022 and 1023."""
     return double_of_bits(bits_of_double(k + (2.0**52 + 1023)) << SHIFT)
 
 
 def reduced(x: float) -> tuple[float, float]:
-    """A whole k, and eʳ − 1 with x = k log 2 + r."""
+    """Return a whole k, and eʳ − 1 with x = k log 2 + r."""
     k = (x * LOG2_E + TO_WHOLE) - TO_WHOLE
     r = fma(k, -LN2_LOW, fma(k, -LN2_HIGH, x))
     p = 2.5100472505694996e-08
@@ -98,13 +101,13 @@ def reduced(x: float) -> tuple[float, float]:
 
 
 def expm1(x: float) -> float:
-    """eˣ − 1 for |x| ≤ 700, with its digits where x is small."""
+    """Return eˣ − 1 for |x| ≤ 700, with its digits where x is small."""
     k, fraction = reduced(x)
     power = power_of_two(k)
     return fma(power, fraction, power - 1.0)
 
 
 def log1p(x: float) -> float:
-    """log(1 + x), with its digits where x is small; what 1 + x is rounded by is given back."""
+    """Return log(1 + x), with its digits where x is small; what 1 + x is rounded by is given back."""
     y = 1.0 + x
     return log(y) + (x - (y - 1.0)) / y

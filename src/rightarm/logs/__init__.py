@@ -1,20 +1,14 @@
-"""Logs of live bandits: written, read, converted, and exported to other programs."""
+"""Logs of live bandits: written, read, converted, and exported to other programs.
+
+`events` has a type for each kind of event, `settings` the settings that events change, and `journal` says where a
+bandit's events go. `lines` is the file format, both ways, and `writer` the journal in a file. `outcomes` says which
+events can follow which, and what became of each decision. `log` makes arrays of a log, `rows` takes those decisions
+that have a reward, and `reader` makes frames. `exports` writes other formats.
+"""
 
 from rightarm.logs.exports import convert_log, to_obp, to_vw
-from rightarm.logs.info import LogInfo, log_info
+from rightarm.logs.journals import LogWriter
 from rightarm.logs.log import Log
 from rightarm.logs.reader import is_log, read_log, read_table
-from rightarm.logs.writer import LogWriter
 
-__all__ = [
-    "Log",
-    "LogInfo",
-    "LogWriter",
-    "convert_log",
-    "is_log",
-    "log_info",
-    "read_log",
-    "read_table",
-    "to_obp",
-    "to_vw",
-]
+__all__ = ["Log", "LogWriter", "convert_log", "is_log", "read_log", "read_table", "to_obp", "to_vw"]

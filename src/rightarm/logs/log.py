@@ -1,7 +1,4 @@
-"""`Log`: a log as arrays, read once, which whatever evaluates, exports or shows it takes.
-
-A path is read into arrays, and so are the columns of a frame or a mapping.
-"""
+"""`Log`: the decisions of a log as arrays, read from a file or from the columns of a table."""
 
 from __future__ import annotations
 
@@ -9,85 +6,104 @@ import json
 import math
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rightarm.errors import WrongType, WrongValue
 from rightarm.formula import check_number
-from rightarm.logs.blocks import Block, Kind, read_blocks
-from rightarm.logs.events import Arm, Changed, Created, Decision, Specification, kind_of
-from rightarm.logs.lines import LINES, Numbering, PathLike, log_at, part_paths
-from rightarm.logs.outcomes import NOTHING, Flags, Period, Steps
-from rightarm.logs.parquet import PARQUET
+from rightarm.logs.events import Arm, Changed, Created, Decision, Specification
+from rightarm.logs.lines import LINES, PARQUET, Block, Kind, Numbering, PathLike, log_at, part_paths, read_blocks
+from rightarm.logs.outcomes import Flags, Period, Steps
 from rightarm.logs.settings import Settings
 from rightarm.types import F64, I64
 
-I32 = NDArray[np.int32]
+Numbers = NDArray[np.int32] | NDArray[np.int64]
 
 UNKNOWN = -1  # the number of a list of arms that the log does not give
-NUMBERS = {"propensity": float, "round": int, "version": int}  # fields of every decision
+NUMBERS = {"propensity": float, "round": int, "version": int}  # fields that every decision has
 DEFAULTS = {"unit": None, "group": None, "meta": None, "context": None, "arm_features": None, "error": 0.0}
-RARE = attrgetter("among", *DEFAULTS)  # fields that few decisions have
+RARE = attrgetter("allowed", *DEFAULTS)  # fields that few decisions have
 USUAL = (None, *DEFAULTS.values())
 NEEDED = ("arm", "propensity", "reward")
+MOST_ARMS = 20  # that are shown
 
 
 @dataclass(frozen=True, eq=False)
 class Log:
     """The decisions of a log, in the order in which they were made, with what became of them.
 
-    `rightarm.read_log` gives them as a frame. Nothing here is to be changed.
+    `rightarm.evaluate` and whatever else takes the path of a log takes a `Log` too, which is read only once;
+    `rightarm.logs.read_log` makes a frame of it. ``str()`` says what it holds. The arrays must not be changed.
+
+    Attributes
+    ----------
+    names
+        The arms.
+    arms
+        The arm of each decision, by its place in ``names``.
+    propensities, rewards
+        The propensity of each decision, and the reward that counts, NaN where there is none.
+    lists
+        The lists of arms that decisions could choose from, by places in ``names``.
+    allowed
+        The list of each decision, by its place in ``lists``; -1 where the log does not say.
+    ids
+        The ids of the decisions, None if they have none.
+    times, answer_times
+        When each decision was made, and when its reward came, in seconds since 1970; NaN where none came.
+    open
+        Which decisions have an open window of reward; None if none can have.
+    more
+        Other columns, such as context, unit and group, where the log has them.
+    path, identity, parts
+        The file, the identity that is the same in all copies of the log, and the number of files.
+    events
+        How many events of each kind the file has.
+    span
+        The time of the first event, and the latest time of any.
+    changes
+        The events that say how the bandit is set up, in their order.
+    periods
+        The settings of the bandit, one after the other.
     """
 
-    names: list[Any]
-    """The arms."""
-    arms: NDArray[np.integer[Any]]
-    """The arm of each decision, by its place in ``names``."""
+    names: list[Hashable]
+    arms: Numbers
     propensities: F64
     rewards: F64
-    """The reward of each decision that counts, NaN where there is none."""
     lists: list[tuple[int, ...]]
-    """The lists of arms that decisions could choose from, by places in ``names``."""
-    among: NDArray[np.integer[Any]]
-    """The list of each decision, by its place in ``lists``; -1 where it is not known."""
-    ids: Any = None
-    """The ids of the decisions, None if there are none."""
+    allowed: Numbers
+    ids: I64 | list[Hashable] | None = None
     times: F64 | None = None
-    """When each decision was made, in seconds since 1970."""
-    told: F64 | None = None
-    """When the reward of each came, NaN where none did."""
+    answer_times: F64 | None = None
     open: Flags | None = None
-    """Which decisions have an open window of reward; None if none can have."""
     more: Mapping[str, Any] = field(default_factory=dict)
-    """Other columns, such as context, unit and group, where the log has them."""
     path: Path | None = None
     identity: str | None = None
-    """The identity of a log that was read from a file."""
     parts: int = 1
     events: Counter[str] = field(default_factory=Counter)
-    """How many events of each kind the file has."""
     span: tuple[float, float] | None = None
-    """The time of the first event, and the latest time of any."""
     changes: Sequence[Created | Changed] = ()
-    """The events that say how the bandit is set up, in their order."""
     periods: Sequence[Period] = (Period(0, Settings()),)
-    """The settings of the bandit, one after the other."""
 
     def __post_init__(self) -> None:
-        for array in (self.arms, self.propensities, self.rewards, self.among):
-            array.flags.writeable = False
+        for column in (self.arms, self.propensities, self.rewards, self.allowed):
+            column.flags.writeable = False
 
     @staticmethod
     def read(path: PathLike) -> Log:
         """Read the log at a path, or of a bandit's folder, with all checks; errors name the line.
 
+        Examples
+        --------
         >>> import tempfile
         >>> from rightarm.logs import LogWriter
         >>> folder = tempfile.TemporaryDirectory()
@@ -100,10 +116,10 @@ class Log:
         (['red', 'blue'], array([0, 1], dtype=int32), array([0.5 , 0.25]), array([ 1., nan]))
         >>> folder.cleanup()
         """
-        gathered = _Gathered(checked_path(path))
-        for block in read_blocks(gathered.path, gathered.numbering):
-            gathered.take(block)
-        return gathered.log()
+        builder = _LogBuilder(checked_path(path))
+        for block in read_blocks(builder.path, builder.numbering):
+            builder.take(block)
+        return builder.log()
 
     @property
     def settings(self) -> Settings:
@@ -136,28 +152,67 @@ class Log:
         return min(period.settings.floor * (1 - period.settings.holdout) for period in self.periods)
 
     @cached_property
-    def chosen_from(self) -> list[tuple[Any, ...] | None]:
-        """Return the arms that each decision could choose, by name; None where it is not known."""
-        named: list[tuple[Any, ...] | None] = [tuple(self.names[i] for i in one) for one in self.lists]
+    def chosen_from(self) -> list[tuple[Hashable, ...] | None]:
+        """Return the arms that each decision could choose, by name; None where the log does not say."""
+        named: list[tuple[Hashable, ...] | None] = [tuple(self.names[i] for i in one) for one in self.lists]
         named.append(None)  # which -1 finds
-        return [named[i] for i in self.among.tolist()]
+        return [named[i] for i in self.allowed.tolist()]
+
+    def __str__(self) -> str:
+        counts = np.bincount(self.arms, minlength=len(self.names)).tolist()
+        chosen = Counter({arm: count for arm, count in zip(self.names, counts, strict=True) if count})
+        states = [name for name in ("waiting", "cancelled", "corrected") if name in self.more]
+        contexts = sum(context is not None for context in self.more.get("context", ()))
+        times = [datetime.fromtimestamp(time, UTC) for time in self.span or ()]
+        lines = {
+            "identity": self.identity or "none: no events",
+            "parts": f"{self.parts}",
+            "events": ", ".join([f"{self.events.total():,}", *(f"{n:,} {kind}" for kind, n in self.events.items())]),
+            "times, UTC": " to ".join(f"{time:%Y-%m-%d %H:%M:%S}" for time in times),
+            "arms now": "not said" if self.active is None else ", ".join(map(repr, self.active)),
+            "chosen": ", ".join(f"{arm!r} {count:,}" for arm, count in chosen.most_common(MOST_ARMS)),
+            "decisions": f"{np.isfinite(self.rewards).sum():,} with a reward"
+            + "".join(f", {self.more[name].sum():,} {name}" for name in states),
+            "contexts": f"{contexts:,} decisions have one" if contexts else "",
+        }
+        title = "a log" if self.path is None else str(self.path)
+        return "\n".join([title, *(f"  {name:<11} {text}" for name, text in lines.items() if text)])
+
+    def check_propensities(self, rows: I64) -> None:
+        """Raise if a propensity of one of these rows is no probability above 0."""
+        is_right = (self.propensities[rows] > 0) & (self.propensities[rows] <= 1)
+        for row in rows[~is_right][:1].tolist():
+            check_propensity(f"propensity of row {row + 1}", float(self.propensities[row]))
 
     def check_lists(self, rows: I64) -> None:
         """Raise if the list of one of these rows does not have the arm that was chosen, or has an arm twice."""
-        known = rows[self.among[rows] != UNKNOWN]
+        listed_rows = rows[self.allowed[rows] != UNKNOWN]
         count = len(self.names)
-        codes = self.among[known].astype(np.int64) * count + self.arms[known]
+        codes = self.allowed[listed_rows].astype(np.int64) * count + self.arms[listed_rows]
         for code in np.unique(codes).tolist():
             one = self.lists[code // count]
             if len(set(one)) == len(one) and code % count in one:
                 continue
-            row = int(known[np.argmax(codes == code)])
+            row = int(listed_rows[np.argmax(codes == code)])
             arm = self.names[self.arms[row]]
             arms = [self.names[i] for i in one]
-            raise ValueError(f"among must have the arm {arm!r} of row {row + 1} and every arm once, got {arms}")
+            raise ValueError(f"allowed must have the arm {arm!r} of row {row + 1} and every arm once, got {arms}")
 
 
-def log_of(log: Any, needed: Sequence[str] = NEEDED) -> Log:
+class Columns(Protocol):
+    """The columns of a log by name: a frame of Polars or pandas, or a mapping."""
+
+    def __getitem__(self, name: str, /) -> Any:
+        """Return a column."""
+
+    def __contains__(self, name: str, /) -> bool:
+        """Say whether there is a column of this name."""
+
+
+LogLike = PathLike | Log | Columns
+
+
+def log_of(log: LogLike, needed: Sequence[str] = NEEDED) -> Log:
     """Return a log as arrays: one that was read already, the one at a path, or the columns of a frame or a mapping.
 
     ``needed`` are the columns that must be there.
@@ -184,21 +239,20 @@ def checked_path(path: PathLike) -> Path:
     return found
 
 
-class _Gathered:
+class _LogBuilder:
     """Gathers what a log holds, block by block; arms, and lists of them, are numbered as they come."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.numbering = Numbering()
         self.steps = Steps()
-        self.columns: dict[str, list[Any]] = {name: [] for name in NUMBERS}
-        self.others: dict[str, list[tuple[int, Sequence[Any]]]] = {name: [] for name in DEFAULTS}
+        self.columns: dict[str, list[NDArray[Any]]] = {name: [np.empty(0, type_)] for name, type_ in NUMBERS.items()}
+        self.others: dict[str, list[object]] = {name: [] for name in DEFAULTS}
         self.names = list[Arm]()
         self.places = dict[type, dict[Arm, int]]()  # of arms in the names, by type
         self.lists = dict[tuple[int, ...], int]()
-        self.arms = list[I32]()
-        self.among = list[I32]()
-        self.rows = 0
+        self.arms = [np.empty(0, np.int32)]
+        self.allowed = [np.empty(0, np.int32)]
         self.events = Counter[str]()
         self.active = UNKNOWN  # the list of arms that can be chosen now
         self.changes = list[Created | Changed]()
@@ -209,35 +263,33 @@ class _Gathered:
         self.steps.take(block)
         if self.first is None:
             self.first = block.events[0].time
-        for kind in block.kinds.values():
-            self.events[kind_of(kind.events[0])] += len(kind.events)
-        made, changed = (block.kinds.get(type_, NOTHING) for type_ in (Created, Changed))
-        changes = sorted(zip(made.places + changed.places, made.events + changed.events, strict=True))
+        for type_, kind in block.kinds.items():
+            self.events[str(type_.__struct_config__.tag)] += len(kind.events)
+        changes = [(place, self._list_of(change.arms)) for place, change in block.changes if change.arms is not None]
         if Decision in block.kinds:
             self._take_decisions(block.kinds[Decision], changes)
-        for _, change in changes:
-            self.changes.append(change)
-            if change.arms is not None:
-                self.active = self._list_of(change.arms)
+        if changes:
+            self.active = changes[-1][1]
+        self.changes += [change for _, change in block.changes]
 
-    def _take_decisions(self, decisions: Kind, changes: list[tuple[int, Any]]) -> None:
-        for name in NUMBERS:
-            self.columns[name].append(np.array(list(map(attrgetter(name), decisions.events))))
-        self.arms.append(np.array(self._numbers_of([event.arm for event in decisions.events]), dtype=np.int32))
-        own = [(place, self._list_of(change.arms)) for place, change in changes if change.arms is not None]
-        active = np.array([self.active, *(number for _, number in own)], dtype=np.int32)
-        lists = active[np.searchsorted([place for place, _ in own], decisions.places)]
+    def _take_decisions(self, decisions: Kind, changes: list[tuple[int, int]]) -> None:
+        """Take decisions; ``changes`` are the numbers of events, and of the lists of arms that hold after them."""
+        count = len(decisions.events)
+        for name, type_ in NUMBERS.items():
+            self.columns[name].append(np.fromiter(map(attrgetter(name), decisions.events), type_, count))
+        self.arms.append(np.array(self._numbers_of([event.arm for event in decisions.events]), np.int32))
+        active = np.array([self.active, *(number for _, number in changes)], dtype=np.int32)
+        lists = active[np.searchsorted([place for place, _ in changes], decisions.places)]
         rare = list(map(RARE, decisions.events))
-        if rare.count(USUAL) < len(rare):
-            among, *others = zip(*rare, strict=True)
-            for i, arms in enumerate(among):
+        others: Iterable[Sequence[object]] = [[default] * count for default in DEFAULTS.values()]
+        if rare.count(USUAL) < count:
+            allowed, *others = zip(*rare, strict=True)
+            for i, arms in enumerate(allowed):
                 if arms is not None:
                     lists[i] = self._list_of(arms)
-            for (name, default), values in zip(DEFAULTS.items(), others, strict=True):
-                if values.count(default) < len(values):
-                    self.others[name].append((self.rows, values))
-        self.among.append(lists)
-        self.rows += len(decisions.events)
+        for column, values in zip(self.others.values(), others, strict=True):
+            column += values
+        self.allowed.append(lists)
 
     def _numbers_of(self, arms: list[Arm]) -> list[int]:
         """Return the numbers of arms; True and 1 are equal, but not the same name."""
@@ -257,23 +309,27 @@ class _Gathered:
     def log(self) -> Log:
         """Return all of it."""
         outcomes = self.steps.outcomes(self.path)
-        numbers = {name: np.concatenate([np.empty(0, kind), *self.columns[name]]) for name, kind in NUMBERS.items()}
-        more: dict[str, Any] = {name: self._other(name) for name, pieces in self.others.items() if pieces}
-        more |= {name: numbers[name] for name in ("round", "version")}
-        more |= {"cancelled": outcomes.cancelled, "corrected": outcomes.corrected, "waiting": outcomes.waiting}
+        numbers = {name: np.concatenate(pieces) for name, pieces in self.columns.items()}
+        rare = {name: column for name, column in self.others.items() if column.count(DEFAULTS[name]) < len(column)}
         latest = self.steps.latest
         return Log(
             names=_names(self.names),
-            arms=np.concatenate([np.empty(0, np.int32), *self.arms]),
-            propensities=numbers["propensity"],
+            arms=np.concatenate(self.arms),
+            propensities=numbers.pop("propensity"),
             rewards=outcomes.rewards,
             lists=list(self.lists),
-            among=np.concatenate([np.empty(0, np.int32), *self.among]),
+            allowed=np.concatenate(self.allowed),
             ids=outcomes.ids,
             times=outcomes.times,
-            told=outcomes.told,
+            answer_times=outcomes.answer_times,
             open=outcomes.open,
-            more=more,
+            more={
+                **rare,
+                **numbers,
+                "waiting": outcomes.waiting,
+                "cancelled": outcomes.cancelled,
+                "corrected": outcomes.corrected,
+            },
             path=self.path,
             identity=None if self.numbering.head is None else self.numbering.head.log,
             parts=len(part_paths(self.path)) if self.path.suffix == LINES else 1,
@@ -283,46 +339,40 @@ class _Gathered:
             periods=self.steps.periods,
         )
 
-    def _other(self, name: str) -> list[Any]:
-        """Return a column that few logs have, with its default where a decision has nothing."""
-        values = list[Any]()
-        for first, own in self.others[name]:
-            values += [DEFAULTS[name]] * (first - len(values))
-            values += own
-        return values + [DEFAULTS[name]] * (self.rows - len(values))
 
-
-def _names(arms: list[Arm]) -> list[Arm]:
+def _names(arms: list[Arm]) -> list[Hashable]:
     """Return arms as a column names them, which has one type: as they are, or all by their JSON."""
     types = {type(arm) for arm in arms}
     if len(types) <= 1:
-        return arms
+        return [*arms]
     return [float(arm) if types == {int, float} else json.dumps(arm) for arm in arms]
 
 
 # From columns.
 
 
-def _from_columns(log: Any, needed: Sequence[str]) -> Log:
-    """Take the columns of a log that there are."""
+def _from_columns(log: Columns, needed: Sequence[str]) -> Log:
+    """Return the log that has these columns."""
+    if not hasattr(log, "__getitem__") or not hasattr(log, "__contains__") or isinstance(log, list | tuple):
+        raise TypeError(f"log must be a path, a frame or a mapping of columns, got {log!r:.200}")
     for name in needed:
         if name not in log:
             raise ValueError(f"log must have the columns {', '.join(needed)}, got none called {name!r}")
-    known = (*NEEDED, "id", "among", "open_window", "asked", "told")
-    columns = {name: listed(log[name]) for name in known if name in log}
+    names = (*NEEDED, "id", "allowed", "open_window", "decided_at", "answered_at")
+    columns = {name: listed(log[name]) for name in names if name in log}
     check_lengths([len(column) for column in columns.values()])
     count = len(columns["arm"])
-    places = dict[Any, int]()
+    places = dict[Hashable, int]()
     lists = dict[tuple[int, ...], int]()
     arms = [places.setdefault(arm, len(places)) for arm in columns["arm"]]
-    by_names: dict[tuple[Any, ...] | None, int] = {None: UNKNOWN}
-    among = np.full(count, UNKNOWN)
-    for i, row in enumerate(columns.get("among", ())):
-        own = None if row is None else tuple(row)
-        if own not in by_names:
-            numbered = tuple(places.setdefault(arm, len(places)) for arm in own or ())
-            by_names[own] = lists.setdefault(numbered, len(lists))
-        among[i] = by_names[own]
+    by_names: dict[tuple[Hashable, ...] | None, int] = {None: UNKNOWN}
+    allowed = np.full(count, UNKNOWN)
+    for i, row in enumerate(columns.get("allowed", ())):
+        choices = None if row is None else tuple(row)
+        if choices not in by_names:
+            numbered = tuple(places.setdefault(arm, len(places)) for arm in choices or ())
+            by_names[choices] = lists.setdefault(numbered, len(lists))
+        allowed[i] = by_names[choices]
     rewards = columns.get("reward", [None] * count)
     still_open = columns.get("open_window")
     return Log(
@@ -331,10 +381,10 @@ def _from_columns(log: Any, needed: Sequence[str]) -> Log:
         propensities=_floats("propensity", columns["propensity"]),
         rewards=_floats("reward", [float(one) if one is True or one is False else one for one in rewards]),
         lists=list(lists),
-        among=among,
+        allowed=allowed,
         ids=columns.get("id"),
-        times=_seconds(columns.get("asked")),
-        told=_seconds(columns.get("told")),
+        times=_seconds(columns.get("decided_at")),
+        answer_times=_seconds(columns.get("answered_at")),
         open=None if still_open is None else np.array(still_open, dtype=bool),
         more={name: log[name] for name in DEFAULTS if name in log},
     )
@@ -377,7 +427,7 @@ def check_lengths(lengths: list[int]) -> None:
 # Fields.
 
 
-def check_propensity(name: str, value: Any) -> float:
+def check_propensity(name: str, value: object) -> float:
     """Return ``value`` if it is a probability with which an arm can have been chosen."""
     number = check_number(name, value)
     if not 0 < number <= 1:
@@ -385,7 +435,7 @@ def check_propensity(name: str, value: Any) -> float:
     return number
 
 
-def check_arm_name(name: str, value: Any) -> Arm:
+def check_arm_name(name: str, value: object) -> Arm:
     """Return ``value`` if a log can keep it as an arm's name."""
     if not isinstance(value, str | int | float | bool):
         raise WrongType(name, f"must be a text, a number, true or false, got {value!r}")

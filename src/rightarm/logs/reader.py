@@ -1,4 +1,4 @@
-"""Logs as tables with a row for each decision: those of rightarm, and those that others wrote."""
+"""Logs and tables of others as frames of Polars, a row for each decision."""
 
 from __future__ import annotations
 
@@ -9,50 +9,60 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rightarm.contexts import Features
-from rightarm.extras import polars_for
+from rightarm.errors import polars_for
+from rightarm.estimators.features import Features
 from rightarm.formula import check_number
-from rightarm.logs import parquet
-from rightarm.logs.lines import LINES, PathLike, log_at
+from rightarm.logs.lines import LINES, PARQUET, PathLike, has_events, log_at
 from rightarm.logs.log import UNKNOWN, Log, check_arm_name, check_propensity
-from rightarm.logs.parquet import PARQUET
 from rightarm.logs.rows import column_names, features_of
 from rightarm.types import F64
 
 if TYPE_CHECKING:
     import polars
 
-MOST_LEVELS, BUCKETS = 50, 16  # of a category in a table: beyond so many levels it is hashed to so many columns
-
+MOST_LEVELS = 50  # of a category in a table: one with more is hashed
+BUCKETS = 16  # columns that it is hashed to
 TEXTS: dict[str, Callable[[Any], str]] = {"unit": str, "meta": json.dumps}  # columns that are made texts
 
 
 def is_log(path: PathLike) -> bool:
     """Say whether `read_log` reads what is there, by ending and columns; `read_table` reads the tables of others."""
     path = log_at(path)
-    return path.suffix == LINES or (path.suffix == PARQUET and (path.is_dir() or parquet.has_events(path)))
-
-
-# Decisions.
+    return path.suffix == LINES or (path.suffix == PARQUET and (path.is_dir() or has_events(path)))
 
 
 def read_log(log: PathLike | Log, *, features: bool = False) -> polars.DataFrame:
     """Return the decisions of a log, a row for each in the order in which they were made, as a Polars frame.
 
-    ``log`` is the path of a log or of the folder of a bandit, which has one, or a log that was read already.
+    A log may be read while it is written: a last line that is torn does not count. CSV has no lists, so
+    ``read_log(path, features=True).drop("allowed", "arm_features", strict=False).write_csv("log.csv")`` writes one.
 
-    Columns: ``id``, ``arm``, ``propensity``, ``reward`` (the last that came, null if none did), ``round``, ``version``,
-    ``asked``, ``told`` (both in UTC), ``cancelled``, ``corrected``, and ``among``, the arms that could be chosen, null
-    if the log does not say. If the bandit has a ``window_of_reward`` also ``open_window``: a decision whose window is
-    open has no ``reward`` here, whether one has come or not, and one that stayed silent until its window closed has the
-    default, with ``told`` null. If any decision has them also ``unit`` and ``group``, as text, ``meta``, as JSON,
-    ``context``, a list of numbers, ``arm_features``, such a list for each arm of ``among``, and ``error``, by how much
-    the policy's own probability may differ from the propensity. Arms of several types are given as JSON. Everything is
-    checked; an error names the line. A log may be read while it is written: a last line that is torn does not count.
+    Parameters
+    ----------
+    log
+        The path of a log or of the folder of a bandit, which has one, or a log that was read already.
+    features
+        Have a column for each feature in place of ``context``, named as the policy that wrote the log names it, or x0,
+        x1 and so on; where a column has that name already, with "context " before it.
 
-    With ``features`` there is a column for each feature in place of ``context``, named as the policy that wrote the log
-    names it, or x0, x1 and so on; where a column has that name already, with "context " before it. CSV has no lists, so
-    ``read_log(path, features=True).drop("among", "arm_features", strict=False).write_csv("log.csv")`` writes one.
+    Returns
+    -------
+    polars.DataFrame
+        The columns ``id``, ``arm``, ``propensity``, ``reward`` (the last that came, null if none did), ``round``,
+        ``version``, ``decided_at``, ``answered_at`` (when its reward came; both in UTC), ``cancelled``,
+        ``corrected``, and ``allowed``, the arms that could be chosen, null if the log does not say. Arms of several
+        types are given as JSON.
+
+        If the bandit has a ``reward_window`` also ``open_window``: a decision whose window is open has no ``reward``
+        here, whether one has come or not, and one that stayed silent until its window closed has the default, with
+        ``answered_at`` null. If any decision has them also ``unit`` and ``group``, as text, ``meta``, as JSON,
+        ``context``, a list of numbers, ``arm_features``, such a list for each arm of ``allowed``, and ``error``, how
+        much the policy's own probability may differ from the propensity.
+
+    Raises
+    ------
+    ValueError
+        If anything in the log is wrong; the error names the line.
     """
     log = log if isinstance(log, Log) else Log.read(log)
     frame = as_frame(log)
@@ -64,7 +74,7 @@ def as_frame(log: Log) -> polars.DataFrame:
     pl = polars_for("read_log()")
     arms = pl.Series("arm", log.names, dtype=None if log.names else pl.String)
     named = [[log.names[i] for i in one] for one in log.lists]
-    lists = pl.Series("among", named, dtype=pl.List(arms.dtype))
+    lists = pl.Series("allowed", named, dtype=pl.List(arms.dtype))
     columns = [
         pl.Series("id", log.ids),
         arms.gather(log.arms),
@@ -72,11 +82,11 @@ def as_frame(log: Log) -> polars.DataFrame:
         pl.Series("reward", log.rewards).fill_nan(None),
         pl.Series("round", log.more["round"]),
         pl.Series("version", log.more["version"]),
-        _moments("asked", log.times),
-        _moments("told", log.told),
+        _moments("decided_at", log.times),
+        _moments("answered_at", log.answer_times),
         pl.Series("cancelled", log.more["cancelled"]),
         pl.Series("corrected", log.more["corrected"]),
-        lists.gather(pl.Series(log.among).replace(UNKNOWN, None)),
+        lists.gather(pl.Series(log.allowed).replace(UNKNOWN, None)),
     ]
     if log.open is not None:
         columns.append(pl.Series("open_window", log.open))
@@ -111,9 +121,9 @@ def _with_features(frame: polars.DataFrame, log: Log) -> polars.DataFrame:
     sizes = frame["context"].list.len().drop_nulls().unique().to_list()
     if len(sizes) > 1:
         raise ValueError(f"features must be as many in all contexts of a log, got {sorted(sizes)}")
-    own, _ = features_of(log.policy)
+    features, _ = features_of(log.policy)
     rest = frame.drop("context")
-    taken = [f"context {name}" if name in rest.columns else name for name in column_names(sizes[0], own)]
+    taken = [f"context {name}" if name in rest.columns else name for name in column_names(sizes[0], features)]
     columns = [frame["context"].list.get(i, null_on_oob=True).alias(name) for i, name in enumerate(taken)]
     wide: polars.DataFrame = rest.with_columns(*columns)
     return wide
@@ -132,13 +142,29 @@ def read_table(
 ) -> polars.DataFrame:
     """Return a log that others wrote, as CSV or one Parquet file: a row for each decision, in the order of decisions.
 
-    The columns that hold arm, propensity and reward are given by name. The frame has them as `read_log` gives them,
-    with rows counted by ``id`` and ``round``; an empty reward is one that never came.
+    Parameters
+    ----------
+    path
+        The file, which ends in ``.csv`` or ``.parquet``.
+    arm, propensity, reward
+        The names of the columns. An empty reward is one that never came.
+    context
+        The features that make the column ``context``, or names of columns: then numbers are taken as they are, and
+        other columns as categories with the levels that they have, or hashed if these are more than 50.
 
-    ``context`` are the features that make the column ``context``, or names of columns: then numbers are taken as they
-    are, and other columns as categories with the levels that they have, or hashed if these are more than 50.
+    Returns
+    -------
+    polars.DataFrame
+        The columns ``id``, ``arm``, ``propensity``, ``reward`` and ``round`` as `read_log` gives them, rows being
+        counted by ``id`` and ``round``, and ``context`` if it is asked for.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing or a value is wrong; the error names the line.
     """
-    pl, path = polars_for("read_table()"), Path(path)
+    pl = polars_for("read_table()")
+    path = Path(path)
     if path.suffix not in (".csv", PARQUET):
         raise ValueError(f"path must end in .csv or {PARQUET}, got {path}")
     try:

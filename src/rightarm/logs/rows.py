@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from rightarm.contexts import Features
 from rightarm.errors import WrongValue
+from rightarm.estimators.features import Features
 from rightarm.formula import check_number
 from rightarm.logs.events import Specification
-from rightarm.logs.log import UNKNOWN, Log, check_lengths, check_propensity, listed, log_of
-from rightarm.scores.rewards import check_reward_range
+from rightarm.logs.log import UNKNOWN, Log, LogLike, check_lengths, check_propensity, listed, log_of
+from rightarm.policies.inputs import check_reward_range
 from rightarm.types import F64, I64
 
 Ends = tuple[float, float]
@@ -25,15 +25,10 @@ LEAST = 1e-100  # propensity: squares of weights are summed
 
 
 class Contexts(NamedTuple):
-    """The contexts of decisions, a row of numbers for each."""
+    """The contexts of decisions, a row of numbers for each, and the names of the columns."""
 
     rows: F64
     names: list[str]
-    """What the columns are called."""
-
-    def keeping(self, kept: I64) -> Contexts:
-        """Return some of the rows."""
-        return Contexts(self.rows[kept], self.names)
 
 
 class ArmFeatures(NamedTuple):
@@ -42,41 +37,26 @@ class ArmFeatures(NamedTuple):
     tables: list[F64]
     names: list[str]
 
-    def keeping(self, kept: I64) -> ArmFeatures:
-        """Return those of some decisions."""
-        return ArmFeatures([self.tables[i] for i in kept.tolist()], self.names)
-
 
 @dataclass(frozen=True)
 class Rows:
     """The rows of a log that have a reward, in the order of decisions; an arm is its place in ``names``."""
 
-    names: list[Any]
+    names: list[Hashable]
     arms: I64
     propensities: F64
     rewards: F64
-    among: list[I64] | None
-    """The arms that each row could choose, or None if the log does not say it of every row."""
-    left_out: int
-    """How many rows of the log are not here."""
-    places: I64
-    """The place of each row in the log."""
-    contexts: Contexts | None = None
-    """The context of each row, or None if the log does not have that of every row."""
-    arm_features: ArmFeatures | None = None
-    """The features of the arms that each row could choose, or None likewise."""
-    ids: list[Any] | None = None
-    """The id of each row's decision, or None if the log has none."""
-    ordered: bool = False
-    """Whether the caller knows the order of ``names``: it was given, or they are 0, 1, 2 and so on."""
-    open_windows: int = 0
-    """How many of the rows that are not here have an open window of reward; the others have no reward."""
-    reward_range: Ends = ANY
-    """What rewards could be: as given, or as the log says, or 0 to 1."""
-    floor: float | None = None
-    """The propensity that no arm could fall below, as given or as the log says; None if neither does."""
-    default: float | None = None
-    """The reward that silence gets when a window closes, if the log says one."""
+    allowed: list[I64] | None  # the arms that each row could choose, or None if the log does not say it of every row
+    left_out: int  # how many rows of the log are not here
+    places: I64  # the place of each row in the log
+    contexts: Contexts | None = None  # the context of each row, or None if the log does not have that of every row
+    arm_features: ArmFeatures | None = None  # the features of the arms that each row could choose, or None likewise
+    ids: list[Hashable] | None = None  # the id of each row's decision, or None if the log has none
+    ordered: bool = False  # whether the caller can know the order of ``names``: given, or 0, 1, 2 and so on
+    open_windows: int = 0  # how many rows are left out because their window of reward is open
+    reward_range: Ends = ANY  # what rewards could be: as given, or as the log says, or 0 to 1
+    floor: float | None = None  # the propensity that no arm could fall below, as given or as the log says
+    default: float | None = None  # the reward that silence gets when a window closes, if the log says one
 
     @property
     def scaled(self) -> F64:
@@ -107,12 +87,12 @@ class Rows:
 
     def available(self, row: int) -> I64:
         """Return the arms that a row could choose."""
-        return self.every if self.among is None else self.among[row]
+        return self.every if self.allowed is None else self.allowed[row]
 
 
 def read_rows(
-    log: Any,
-    arms: Iterable[Any] | None = None,
+    log: LogLike,
+    arms: Iterable[Hashable] | None = None,
     *,
     reward_range: Ends | None = None,
     missing: float | None = None,
@@ -122,7 +102,7 @@ def read_rows(
     """Return the rows of a log that have a reward, checked.
 
     ``log`` is a path, a `Log`, a frame such as `read_log` gives, or a mapping of columns ``arm``, ``propensity``,
-    ``reward`` and perhaps ``among``, the arms that each row could choose, ``context`` and ``arm_features``. ``arms``
+    ``reward`` and perhaps ``allowed``, the arms that each row could choose, ``context`` and ``arm_features``. ``arms``
     names all arms, if the log does not show them all; ``missing`` is the reward of rows that have none, which are left
     out without it. Rows with an open window of reward (``open_window``) are left out in any case. ``reward_range`` and
     ``floor`` are those of the log's bandit where they are not given. ``features`` encode contexts that are not numbers
@@ -130,32 +110,32 @@ def read_rows(
     """
     log = log_of(log)
     limits = declared_range(log, reward_range)
-    rewards, kept = _rewards(log, missing)
-    _check_propensities(log, kept)
-    _check_range(rewards, kept, limits)
-    knows_lists = not (log.among == UNKNOWN).any()
-    used = np.unique(log.among) if knows_lists else np.empty(0, dtype=np.int64)
-    found = {*np.unique(log.arms).tolist(), *(arm for i in used.tolist() for arm in log.lists[i])}
+    rewards, used = _rewards(log, missing)
+    log.check_propensities(used)
+    _check_range(rewards, used, limits)
+    has_lists = not (log.allowed == UNKNOWN).any()
+    used_lists = np.unique(log.allowed) if has_lists else np.empty(0, dtype=np.int64)
+    found = {*np.unique(log.arms).tolist(), *(arm for i in used_lists.tolist() for arm in log.lists[i])}
     names = _names({log.names[i] for i in found}, arms)
     place = {name: i for i, name in enumerate(names)}
     places = np.array([place.get(name, UNKNOWN) for name in log.names], dtype=np.int64)
     contexts, of_arms = _features(log, names, arms is not None, features)
     return Rows(
         names=names,
-        arms=places[log.arms[kept]],
-        propensities=log.propensities[kept],
-        rewards=rewards[kept],
-        among=_numbered(log, kept, places) if knows_lists else None,
-        left_out=log.arms.size - kept.size,
-        places=kept,
-        contexts=contexts if contexts is None else contexts.keeping(kept),
-        arm_features=of_arms if of_arms is None else of_arms.keeping(kept),
-        ids=None if log.ids is None else [log.ids[i] for i in kept.tolist()],
+        arms=places[log.arms[used]],
+        propensities=log.propensities[used],
+        rewards=rewards[used],
+        allowed=_numbered(log, used, places) if has_lists else None,
+        left_out=log.arms.size - used.size,
+        places=used,
+        contexts=None if contexts is None else contexts._replace(rows=contexts.rows[used]),
+        arm_features=None if of_arms is None else of_arms._replace(tables=[of_arms.tables[i] for i in used]),
+        ids=None if log.ids is None else [log.ids[i] for i in used.tolist()],
         ordered=arms is not None or names == list(range(len(names))),
         open_windows=0 if log.open is None else int(log.open.sum()),
         reward_range=limits,
         floor=log.floor or None if floor is None else floor,
-        default=log.settings.default,
+        default=log.settings.default_reward,
     )
 
 
@@ -163,8 +143,9 @@ def declared_range(log: Log, reward_range: Ends | None) -> Ends:
     """Return the range of rewards that is given, or that of the log's bandit, or 0 to 1."""
     if reward_range == ANY:
         return ANY
-    own = log.reward_range or (0.0, 1.0)
-    return check_reward_range(own if reward_range is None else reward_range)
+    if reward_range is None:
+        reward_range = log.reward_range or (0.0, 1.0)
+    return check_reward_range(reward_range)
 
 
 def _rewards(log: Log, missing: float | None) -> tuple[F64, I64]:
@@ -173,22 +154,16 @@ def _rewards(log: Log, missing: float | None) -> tuple[F64, I64]:
     still_open = np.zeros(rewards.size, dtype=bool) if log.open is None else log.open
     if missing is not None:
         rewards[np.isnan(rewards)] = check_number("missing", missing)
-    kept = np.flatnonzero(~np.isnan(rewards) & ~still_open)
-    if not kept.size:
+    used = np.flatnonzero(~np.isnan(rewards) & ~still_open)
+    if not used.size:
         waits = f", of which {still_open.sum():,} have an open window of reward" if still_open.any() else ""
         raise ValueError(f"log must have rows with rewards, got {rewards.size} rows without{waits}")
-    return rewards, kept
+    return rewards, used
 
 
-def _check_propensities(log: Log, kept: I64) -> None:
-    right = (log.propensities[kept] > 0) & (log.propensities[kept] <= 1)
-    for row in kept[~right][:1].tolist():
-        check_propensity(f"propensity of row {row + 1}", float(log.propensities[row]))
-
-
-def _check_range(rewards: F64, kept: I64, reward_range: Ends) -> None:
+def _check_range(rewards: F64, used: I64, reward_range: Ends) -> None:
     low, high = reward_range
-    outside = kept[(rewards[kept] < low) | (rewards[kept] > high) | np.isinf(rewards[kept])]
+    outside = used[(rewards[used] < low) | (rewards[used] > high) | np.isinf(rewards[used])]
     if outside.size:
         row = outside[0]
         raise ValueError(
@@ -197,14 +172,14 @@ def _check_range(rewards: F64, kept: I64, reward_range: Ends) -> None:
         )
 
 
-def _names(found: set[Any], arms: Iterable[Any] | None) -> list[Any]:
+def _names(found: set[Hashable], arms: Iterable[Hashable] | None) -> list[Hashable]:
     """Return the names of all arms, in the order given, or sorted.
 
     Not in the order in which the log shows them: that would tell a policy that begins with the first arm that it does
     not know which arm comes next.
     """
     if arms is None:
-        return sorted(found, key=lambda arm: (isinstance(arm, str), arm))
+        return sorted(found, key=_sort_key)
     names = list(dict.fromkeys(arms))
     unknown = sorted(found - set(names), key=str)
     if unknown:
@@ -212,75 +187,76 @@ def _names(found: set[Any], arms: Iterable[Any] | None) -> list[Any]:
     return names
 
 
-def _numbered(log: Log, kept: I64, places: I64) -> list[I64]:
+def _sort_key(arm: Any) -> tuple[bool, Any]:
+    """Return what arms are sorted by: numbers, then texts."""
+    return isinstance(arm, str), arm
+
+
+def _numbered(log: Log, used: I64, places: I64) -> list[I64]:
     """Return the arms that each row could choose, by number and in order; rows with the same arms share one array."""
-    log.check_lists(kept)
+    log.check_lists(used)
     numbers = [np.sort(places[list(one)]) for one in log.lists]
-    return [numbers[i] for i in log.among[kept].tolist()]
+    return [numbers[i] for i in log.allowed[used].tolist()]
 
 
 def _features(
-    log: Log, names: list[Any], is_given: bool, features: Features | None
+    log: Log, names: list[Hashable], is_given: bool, features: Features | None
 ) -> tuple[Contexts | None, ArmFeatures | None]:
     """Return the contexts of all decisions and the features of their arms, None where the log lacks some."""
-    own, own_of_arms = features_of(log.policy)
-    contexts = context_columns(log.more, log.arms.size, features, own)
+    context_features, arm_features = features_of(log.policy)
+    contexts = None
+    if "context" in log.more:
+        contexts = _contexts(log.more["context"], features, context_features)
+    if contexts is not None:
+        check_lengths([log.arms.size, len(contexts.rows)])
     if "arm_features" not in log.more:
         return contexts, None
-    lists: Any = log.chosen_from
-    if None in lists:
-        lists = [tuple(names)] * log.arms.size if is_given else None
-    place = {name: i for i, name in enumerate(names)}
-    return contexts, arm_columns(log.more, lists, place, own_of_arms)
+    lists = log.chosen_from
+    if is_given and None in lists:
+        lists = [tuple(names)] * log.arms.size
+    return contexts, _arm_features(listed(log.more["arm_features"]), lists, names, arm_features)
 
 
 # Contexts.
 
 
-def context_columns(
-    log: Mapping[str, Any], length: int, features: Features | None, own: Features | None
-) -> Contexts | None:
-    """Return the column ``context`` of a log, None if a decision has no context.
+def _contexts(column: Any, features: Features | None, logged: Features | None) -> Contexts | None:
+    """Return the column ``context`` of a log as numbers, None if a decision has no context.
 
     It has rows of numbers, which are encoded already, mappings, or is a frame or a mapping of columns itself. What is
-    named is encoded by ``features``, or is numbers. ``own`` are the features that the log says it has.
+    named is encoded by ``features``, or is numbers. ``logged`` are the features that the log says it has.
     """
-    if "context" not in log:
-        return None
-    column = log["context"]
     if isinstance(column, np.ndarray) and column.ndim == 2 and column.dtype.kind in "biuf":
-        found = _encoded(column.astype(float), own, features)
-    elif isinstance(column, Mapping) or hasattr(type(column), "columns"):
-        found = _by_name(column, list(getattr(column, "columns", column)), features)
-    else:
-        rows = listed(column)
-        if any(row is None for row in rows):
-            return None
-        named = bool(rows) and all(isinstance(row, Mapping) for row in rows)
-        found = _by_name(rows, list(rows[0]), features) if named else _encoded(_table(rows), own, features)
-    check_lengths([length, len(found.rows)])
-    return found
+        return _encoded(column.astype(float), logged, features)
+    if isinstance(column, Mapping) or hasattr(type(column), "columns"):
+        return _by_name(column, list(getattr(column, "columns", column)), features)
+    rows = listed(column)
+    if any(row is None for row in rows):
+        return None
+    if rows and all(isinstance(row, Mapping) for row in rows):
+        return _by_name(rows, list(rows[0]), features)
+    return _encoded(_table(rows), logged, features)
 
 
 def _by_name(contexts: Any, names: list[str], features: Features | None) -> Contexts:
     """Encode contexts whose features are named; without features they are numbers."""
-    known = features or Features.accept("context", names)
-    return Contexts(known.encode_many(contexts), known.names)
+    encoder = features or Features.accept("context", names)
+    return Contexts(encoder.encode_many(contexts), encoder.names)
 
 
-def _encoded(table: F64, *known: Features | None) -> Contexts:
-    """Take contexts that are numbers already, with the names of the features that are known."""
+def _encoded(table: F64, *candidates: Features | None) -> Contexts:
+    """Return contexts that are numbers already, named by the first features that fit."""
     wrong = ~np.isfinite(table).all(axis=1)
     if wrong.any():
         i = int(np.argmax(wrong))
         raise ValueError(f"context must be finite numbers, got {table[i].tolist()!r:.80} in row {i + 1}")
-    return Contexts(table, column_names(table.shape[1], *known))
+    return Contexts(table, column_names(table.shape[1], *candidates))
 
 
-def column_names(size: int, *known: Features | None) -> list[str]:
-    """Return the names of so many columns, by the first features that have as many."""
+def column_names(size: int, *candidates: Features | None) -> list[str]:
+    """Return the names of so many columns, by the first features that have as many, or x0, x1 and so on."""
     plain = Features.accept("context", size)
-    return next(one.names for one in (*known, plain) if one is not None and one.size == size)
+    return next(one.names for one in (*candidates, plain) if one is not None and one.size == size)
 
 
 def _table(rows: list[Any]) -> F64:
@@ -300,34 +276,32 @@ def _table(rows: list[Any]) -> F64:
         raise TypeError(f"{text}, got {rows[0]!r:.80} in row 1") from None
 
 
-# Features of arms.
-
-
-def arm_columns(
-    log: Mapping[str, Any], arms: list[tuple[Any, ...]] | None, place: Mapping[Any, int], own: Features | None
+def _arm_features(
+    rows: list[Any], arms: Sequence[tuple[Hashable, ...] | None], names: list[Hashable], logged: Features | None
 ) -> ArmFeatures | None:
-    """Return the column ``arm_features`` of a log, None if a decision has none: arms in the order of their numbers.
+    """Return the features of arms of each decision, in the order of ``names``; None if a decision has none.
 
     ``arms`` has the arms of each decision in the order in which the log gives their features.
     """
-    rows = listed(log["arm_features"]) if "arm_features" in log else [None]
     if any(row is None for row in rows):
         return None
-    if arms is None:
-        raise ValueError("arm_features need the column among, or arms, which say whose features they are")
     check_lengths([len(arms), len(rows)])
-    orders = {some: np.argsort([place[arm] for arm in some]) for some in set(arms)}
+    place = {name: i for i, name in enumerate(names)}
+    orders = dict[tuple[Hashable, ...], I64]()
     tables = list[F64]()
-    size: int | None = None
     for i, (row, some) in enumerate(zip(rows, arms, strict=True)):
+        if some is None:
+            raise ValueError("arm_features need the column allowed, or arms, which say whose features they are")
+        if some not in orders:
+            orders[some] = np.argsort([place[arm] for arm in some])
         table = _arm_table(row)
-        size = table.shape[-1] if size is None else size
+        size = (tables[0] if tables else table).shape[-1]
         if table.shape != (len(some), size) or not np.isfinite(table).all():
             raise ValueError(
                 f"arm_features must be finite numbers, as many for every arm, got {row!r:.80} in row {i + 1}"
             )
         tables.append(table[orders[some]])
-    return ArmFeatures(tables, column_names(size or 0, own))
+    return ArmFeatures(tables, column_names(tables[0].shape[-1] if tables else 0, logged))
 
 
 def _arm_table(row: Any) -> F64:

@@ -3,54 +3,42 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
+from typing import Any, Literal, get_args
 
 import msgspec
 
 from rightarm.errors import WrongType, WrongValue
-from rightarm.formula import check_choice, check_count, check_number
-from rightarm.scores.rewards import check_reward_range
+from rightarm.formula import check_choice, check_number
+from rightarm.policies.inputs import check_reward_range
 
-AT_ONCE = "at once"
-AT_CLOSE = "at close"
-LAST = "last"
-SUM = "sum"
-CORRECT = "correct"
-KEEP = "keep"
-ONLY_WITH_WINDOW = ("default", "learn", "several", "late")
+Learn = Literal["at once", "at close"]
+Repeated = Literal["last", "sum"]
+Late = Literal["correct", "keep"]
+ONLY_WITH_WINDOW = ("default_reward", "learn", "repeated", "late")
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """The options of a bandit, checked; `rightarm.Bandit` says what each is."""
 
     floor: float = 0.0
-    discount: float | None = None
-    window: int | None = None
     reward_range: tuple[float, float] | None = None
-    window_of_reward: float | None = None
-    default: float | None = None
-    learn: str = AT_ONCE
-    several: str = LAST
+    reward_window: float | None = None
+    default_reward: float | None = None
+    learn: Learn = "at once"
+    repeated: Repeated = "last"
     control: Any = None
     holdout: float = 0.0
     guardrail: float | None = None
-    log_context: bool = True
-    late: str = CORRECT
+    late: Late = "correct"
 
     def __post_init__(self) -> None:
         self._set("floor", check_share("floor", self.floor))
-        if self.discount is not None:
-            self._set("discount", check_number("discount", self.discount))
-        if self.window is not None:
-            self._set("window", check_count("window", self.window))
         if self.reward_range is not None:
             self._set("reward_range", check_reward_range(self.reward_range))
         self._check_rewards()
         self._set("holdout", check_share("holdout", self.holdout))
         if self.holdout == 1:
             raise WrongValue("holdout", "must be below 1, got 1.0: the policy would decide nothing")
-        if not isinstance(self.log_context, bool):
-            raise WrongType("log_context", f"must be True or False, got {self.log_context!r}")
         if self.guardrail is not None:
             self._check_guardrail(self.guardrail)
         for name, default in DEFAULTS.items():
@@ -59,17 +47,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
 
     def _check_rewards(self) -> None:
         """Check what is said of rewards that come late, several times or never."""
-        check_choice("learn", self.learn, (AT_ONCE, AT_CLOSE))
-        check_choice("several", self.several, (LAST, SUM))
-        check_choice("late", self.late, (CORRECT, KEEP))
-        if self.default is not None:
-            self._set("default", check_number("default", self.default))
-        if self.window_of_reward is not None:
-            self._set("window_of_reward", check_seconds("window_of_reward", self.window_of_reward, above=0.0))
+        check_choice("learn", self.learn, get_args(Learn))
+        check_choice("repeated", self.repeated, get_args(Repeated))
+        check_choice("late", self.late, get_args(Late))
+        if self.default_reward is not None:
+            self._set("default_reward", check_number("default_reward", self.default_reward))
+        if self.reward_window is not None:
+            self._set("reward_window", check_seconds("reward_window", self.reward_window, above=0.0))
             return
         for name in ONLY_WITH_WINDOW:
             if getattr(self, name) != DEFAULTS[name]:
-                raise WrongValue(name, f"needs window_of_reward, got {getattr(self, name)!r} without it")
+                raise WrongValue(name, f"needs reward_window, got {getattr(self, name)!r} without it")
 
     def _check_guardrail(self, guardrail: float) -> None:
         self._set("guardrail", check_number("guardrail", guardrail))
@@ -96,16 +84,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
 
     def is_late(self, made: float, now: float) -> bool:
         """Say whether a reward comes too late to be learned, for a decision that was ``made`` at a time."""
-        return self.late == KEEP and self.window_of_reward is not None and made + self.window_of_reward <= now
+        return self.late == "keep" and self.reward_window is not None and made + self.reward_window <= now
 
     @property
     def at_close(self) -> bool:
         """Say whether a decision is learned when its window closes, not before."""
-        return self.learn == AT_CLOSE
+        return self.learn == "at close"
 
     def combined(self, before: float | None, reward: float) -> float:
         """Return the reward of a decision when another one comes."""
-        if before is None or self.several == LAST:
+        if before is None or self.repeated == "last":
             return reward
         return before + reward
 

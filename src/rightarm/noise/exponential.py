@@ -13,14 +13,12 @@ are met with steps that fit them.
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
 
 import numpy as np
 
 from rightarm.formula.compile import fma, jit
-from rightarm.noise.contenders import LEAST, shared
 from rightarm.noise.law import Law
-from rightarm.noise.words import LOG_OF_2, log1p, share, split
+from rightarm.noise.pieces import LEAST, LOG_OF_2, log1p, share, solve_contenders, split
 from rightarm.types import F64, I64
 
 f32 = np.float32
@@ -34,7 +32,7 @@ DEAD = 60.0  # scales above its location from where on an arm's distribution fun
 
 @jit
 def quantile(word: u32) -> f32:
-    """−log(1 − u) at u = share(word).
+    """Return −log(1 − u) at u = share(word).
 
     Near u = 0 a float32 of 1 − u has lost the digits that matter; there it is taken as −log1p(−u).
     """
@@ -62,7 +60,7 @@ def depth(x: float, location: F64, scale: F64) -> float:
 
 
 @jit
-def left_point(t: float, location: F64, scale: F64) -> tuple[float, float]:
+def find_left_point(t: float, location: F64, scale: F64) -> tuple[float, float]:
     """Return x_L, where the depth is between DEPTH and DEPTH + 2, and a step over which it falls by 2 to 4.
 
     The search begins at x = eᵗ, and t moves by 1, by 2, by 4 and so on until the depth is on either side.
@@ -70,15 +68,20 @@ def left_point(t: float, location: F64, scale: F64) -> tuple[float, float]:
     low = high = t
     step = 1.0
     while depth(math.exp(high), location, scale) > DEPTH:
-        low, high, step = high, high + step, 2.0 * step
+        low = high
+        high += step
+        step *= 2.0
     while depth(math.exp(low), location, scale) < DEPTH:
-        low, high, step = low - step, low, 2.0 * step
+        high = low
+        low -= step
+        step *= 2.0
     deep = depth(math.exp(low), location, scale)
     while deep > DEPTH + 2.0 and high - low > 1e-15 * (abs(low) + abs(high)):
         middle = 0.5 * (low + high)
         there = depth(math.exp(middle), location, scale)
         if there >= DEPTH:
-            low, deep = middle, there
+            low = middle
+            deep = there
         else:
             high = middle
     x = math.exp(low)
@@ -91,29 +94,31 @@ def left_point(t: float, location: F64, scale: F64) -> tuple[float, float]:
 
 
 @jit
-def alive(x: float, location: F64, scale: F64, arms: I64, count: int) -> int:
-    """Keep those of the first ``count`` arms whose distribution function is not yet 1 at x; return how many."""
-    kept = 0
+def drop_ended(x: float, location: F64, scale: F64, arms: I64, count: int) -> int:
+    """Leave those of the first ``count`` arms whose distribution function is not yet 1 at x; return how many."""
+    left = 0
     for i in range(count):
         j = arms[i]
         if (x - location[j]) / scale[j] < DEAD:
-            arms[kept] = j
-            kept += 1
-    return kept
+            arms[left] = j
+            left += 1
+    return left
 
 
 @jit
-def integrals(location: F64, scale: F64, chance: F64) -> None:
+def integrate(location: F64, scale: F64, chance: F64) -> None:
     """Put the probability of every arm in ``chance``; the largest location is 0, and scales are positive."""
     chance[:] = 0.0
-    x, y = left_point(math.log(scale[np.argmax(location)]), location, scale)
-    arms, ratio = np.arange(location.size), np.empty(location.size)
-    count = alive(x, location, scale, arms, arms.size)
+    x, y = find_left_point(math.log(scale[np.argmax(location)]), location, scale)
+    arms = np.arange(location.size)
+    ratio = np.empty(location.size)
+    count = drop_ended(x, location, scale, arms, arms.size)
     k = 0
     while count > 0:
         away = y * 2.0 ** (k / POINTS)
-        here, log_product = x + away, 0.0
-        count = alive(here, location, scale, arms, count)  # first: beyond, an arm's ratio may be infinite
+        here = x + away
+        log_product = 0.0
+        count = drop_ended(here, location, scale, arms, count)  # first: beyond, an arm's ratio may be infinite
         for i in range(count):
             j = arms[i]
             u = (here - location[j]) / scale[j]
@@ -127,18 +132,18 @@ def integrals(location: F64, scale: F64, chance: F64) -> None:
 @jit
 def all_arms(location: F64, scale: F64, chance: F64) -> None:
     """Put the probability of every arm to have the largest location + scale·z in ``chance``; scales are positive."""
-    integrals(location - location.max(), scale, chance)
+    integrate(location - location.max(), scale, chance)
 
 
 @jit
-def of_largest(location: F64, scale: F64, chance: F64) -> int:
-    """The probability of every arm, whatever locations and scales are."""
-    return shared(location, scale, chance, all_arms, LEAST)
+def solve(location: F64, scale: F64, chance: F64) -> int:
+    """Find the probability of every arm, whatever locations and scales are."""
+    return solve_contenders(location, scale, chance, all_arms, LEAST)
 
 
 @jit
 def log_tails(x: float) -> tuple[float, float]:
-    """log P[Z ≤ x] and log P[Z > x]."""
+    """Return log P[Z ≤ x] and log P[Z > x]."""
     return log_cdf(x), -max(x, 0.0)
 
 
@@ -149,8 +154,8 @@ class Exponential(Law):
     0.6321
     """
 
-    quantile: ClassVar[Any] = quantile
-    kernel = of_largest
+    word_quantile = quantile
+    kernel = solve
     generator = staticmethod(lambda random, size: random.standard_exponential(size))
     log_tails = log_tails
 

@@ -22,16 +22,15 @@ becomes vector code. In a sum over arms it would not, for the order of additions
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
 
 import numpy as np
 
 from rightarm.formula.compile import bits_of_double, fma, jit
 from rightarm.formula.elementary import exp, log
-from rightarm.noise.contenders import shared
 from rightarm.noise.exponential import quantile as exponential
 from rightarm.noise.law import Law
-from rightarm.noise.words import log as log32
+from rightarm.noise.pieces import GOLDEN, solve_contenders
+from rightarm.noise.pieces import log as log32
 from rightarm.types import F64, I64
 
 f32 = np.float32
@@ -42,7 +41,8 @@ DEPTH = 56.0
 LOG_DEPTH = math.log(DEPTH)
 REACH = 60.0  # e^(−REACH) is nothing: as λ_j(x_L), a bound of the probability but for e^(−DEPTH), and at the right end
 MOST_STEPS = 100  # of Newton's method; four are the rule
-PHASES, LEVELS = 8, 5
+PHASES = 8
+LEVELS = 5
 STEP = math.log(3) / PHASES
 LANES = 2 * PHASES  # vector code needs 16 of them: PHASES points, and as many 3^LEVELS times as far
 STARTS = 3.0 ** np.concatenate([np.arange(PHASES) / PHASES, np.arange(PHASES) / PHASES + LEVELS])
@@ -50,12 +50,11 @@ POINTS = np.concatenate([3.0**level * STARTS for level in range(LEVELS)])
 BLOCK = 3.0 ** (2 * LEVELS)
 TINY = 1e-90  # nothing, and so is its cube, but not yet a subnormal number: with those, vector code is slow
 LOG_TINY = math.log(TINY)
-SPREAD = u64(0x9E3779B97F4A7C15)  # 2⁶⁴ over the golden ratio: its multiples fall far apart
 
 
 @jit
 def quantile(word: u32) -> f32:
-    """−log(−log u) at u = share(word), −log u being the exponential law at 1 − u."""
+    """Return −log(−log u) at u = share(word), −log u being the exponential law at 1 − u."""
     return -log32(exponential(u32(~word)))
 
 
@@ -63,17 +62,18 @@ def quantile(word: u32) -> f32:
 
 
 @jit
-def grouped(scale: F64, group: I64) -> int:
+def group_scales(scale: F64, group: I64) -> int:
     """Number the distinct scales in the order of their first arms; ``group`` gets each arm's number."""
     arms = scale.size
     bits = 1
     while 2**bits < 2 * arms:
         bits += 1
-    mask, down = u64(2**bits - 1), u64(64 - bits)
+    mask = u64(2**bits - 1)
+    down = u64(64 - bits)
     first = np.full(2**bits, -1, np.int64)  # a hash table of the first arm of each scale; sorting costs ten times that
     count = 0
     for j in range(arms):
-        place = (bits_of_double(scale[j]) * SPREAD) >> down
+        place = (bits_of_double(scale[j]) * GOLDEN) >> down
         while first[place] >= 0 and scale[first[place]] != scale[j]:
             place = (place + u64(1)) & mask
         if first[place] < 0:
@@ -86,8 +86,8 @@ def grouped(scale: F64, group: I64) -> int:
 
 
 @jit
-def merged(location: F64, scale: F64, group: I64, m: F64, beta: F64, share: F64) -> None:
-    """Location and scale of each group's largest score, and each arm's share in its group."""
+def merge_groups(location: F64, scale: F64, group: I64, m: F64, beta: F64, share: F64) -> None:
+    """Find location and scale of each group's largest score, and each arm's share in its group."""
     for g in range(m.size):
         m[g] = -np.inf
     for j in range(scale.size):
@@ -97,7 +97,7 @@ def merged(location: F64, scale: F64, group: I64, m: F64, beta: F64, share: F64)
     for j in range(scale.size):
         share[j] = (location[j] - m[group[j]]) / scale[j]
     for j in range(scale.size):
-        share[j] = exp(share[j])  # in a loop of its own, for vector code
+        share[j] = exp(share[j])  # apart from the other loops, for vector code
     for j in range(scale.size):
         total[group[j]] += share[j]
     for j in range(scale.size):
@@ -107,15 +107,17 @@ def merged(location: F64, scale: F64, group: I64, m: F64, beta: F64, share: F64)
 
 
 @jit
-def left_of_all(m: F64, beta: F64, inverse: F64, rate: F64, reach: F64) -> float:
-    """−Λ′ at a point x_L where DEPTH ≤ Λ < 1.17·DEPTH.
+def find_left_point(m: F64, beta: F64, inverse: F64, rate: F64, reach: F64) -> float:
+    """Return −Λ′ at a point x_L where DEPTH ≤ Λ < 1.17·DEPTH.
 
     ``inverse`` gets 1/β_j, ``rate`` λ_j(x_L), and ``reach`` the distance from x_L where λ_j is e^(−REACH).
     """
-    x, nearest = -np.inf, 0
+    x = -np.inf
+    nearest = 0
     for j in range(m.size):
         if m[j] - beta[j] * LOG_DEPTH > x:
-            x, nearest = m[j] - beta[j] * LOG_DEPTH, j
+            x = m[j] - beta[j] * LOG_DEPTH
+            nearest = j
     origin = m[nearest]  # differences to it are small numbers, with all digits that matter
     x = -beta[nearest] * LOG_DEPTH
     for j in range(m.size):
@@ -125,7 +127,8 @@ def left_of_all(m: F64, beta: F64, inverse: F64, rate: F64, reach: F64) -> float
     for _ in range(MOST_STEPS):
         for j in range(m.size):
             rate[j] = exp(min((m[j] - x) * inverse[j], 700.0))
-        total, slope = 0.0, 0.0
+        total = 0.0
+        slope = 0.0
         for j in range(m.size):
             total += rate[j]
             slope += rate[j] * inverse[j]
@@ -139,8 +142,8 @@ def left_of_all(m: F64, beta: F64, inverse: F64, rate: F64, reach: F64) -> float
 
 
 @jit
-def within(reach: F64, y: float, alive: I64) -> int:
-    """How many groups reach beyond y; ``alive`` gets their numbers."""
+def find_alive(reach: F64, y: float, alive: I64) -> int:
+    """Return how many groups reach beyond y; ``alive`` gets their numbers."""
     count = 0
     for j in range(reach.size):
         if reach[j] > y:
@@ -150,8 +153,8 @@ def within(reach: F64, y: float, alive: I64) -> int:
 
 
 @jit
-def start(y: float, inverse: F64, alive: I64, rows: F64) -> None:
-    """A row of e^(−y·STARTS/β_j) for every group alive, one after the other."""
+def start_rows(y: float, inverse: F64, alive: I64, rows: F64) -> None:
+    """Fill a row of e^(−y·STARTS/β_j) for every group alive, one after the other."""
     for i in range(alive.size):
         for n in range(LANES):
             rows[LANES * i + n] = -y * inverse[alive[i]] * STARTS[n]
@@ -160,7 +163,7 @@ def start(y: float, inverse: F64, alive: I64, rows: F64) -> None:
 
 
 @jit
-def add(rate: float, row: F64, total: F64) -> None:
+def add_group(rate: float, row: F64, total: F64) -> None:
     """Add a group's λ to the total at all points of a block."""
     for n in range(LANES):
         r = row[n]
@@ -170,10 +173,11 @@ def add(rate: float, row: F64, total: F64) -> None:
 
 
 @jit
-def weighted(row: F64, weight: F64) -> float:
-    """The sum of weight·e^(−y/β) over all points of a block; the row is used up."""
+def weighted_sum(row: F64, weight: F64) -> float:
+    """Return the sum of weight·e^(−y/β) over all points of a block; the row is used up."""
     for n in range(LANES):
-        r, part = row[n], 0.0
+        r = row[n]
+        part = 0.0
         for level in range(LEVELS):
             part = fma(weight[LANES * level + n], r, part)
             r = fma(r * r, r, TINY)
@@ -185,37 +189,43 @@ def weighted(row: F64, weight: F64) -> float:
 
 
 @jit
-def shares(inverse: F64, rate: F64, reach: F64, y: float, sums: F64) -> None:
-    """∫ e^(−y/β_j) e^(−Λ) dy for every group, by the trapezoidal rule in log y, from y on."""
-    rows, weight, alive = np.empty(LANES * rate.size), np.empty(LANES * LEVELS), np.empty(rate.size, np.int64)
+def integrate(inverse: F64, rate: F64, reach: F64, y: float, sums: F64) -> None:
+    """Find ∫ e^(−y/β_j) e^(−Λ) dy for every group, by the trapezoidal rule in log y, from y on."""
+    rows = np.empty(LANES * rate.size)
+    weight = np.empty(LANES * LEVELS)
+    alive = np.empty(rate.size, np.int64)
     for j in range(sums.size):
         sums[j] = 0.0
-    count = within(reach, y, alive)
-    while count and y > 0.0:  # y is 0 if 1/β is infinite, and then nothing can be said
-        start(y, inverse, alive[:count], rows)
+    count = find_alive(reach, y, alive)
+    while count and y > 0.0:  # y is 0 if 1/β is infinite, and then there is no answer
+        start_rows(y, inverse, alive[:count], rows)
         for n in range(weight.size):
             weight[n] = 0.0
         for i in range(count):
-            add(rate[alive[i]], rows[LANES * i : LANES * (i + 1)], weight)
+            add_group(rate[alive[i]], rows[LANES * i : LANES * (i + 1)], weight)
         for n in range(weight.size):
             weight[n] = STEP * y * POINTS[n] * exp(-weight[n])
         for i in range(count):
-            sums[alive[i]] += weighted(rows[LANES * i : LANES * (i + 1)], weight)
+            sums[alive[i]] += weighted_sum(rows[LANES * i : LANES * (i + 1)], weight)
         y *= BLOCK
-        count = within(reach, y, alive)
+        count = find_alive(reach, y, alive)
 
 
 @jit
 def all_arms(location: F64, scale: F64, chance: F64) -> None:
-    """The probability of every arm to have the largest location + scale·z, z Gumbel, scales positive."""
+    """Find the probability of every arm to have the largest location + scale·z, z Gumbel, scales positive."""
     group = np.empty(scale.size, np.int64)
-    count = grouped(scale, group)
-    m, beta, of_group = np.empty(count), np.empty(count), np.ones(count)
-    merged(location, scale, group, m, beta, chance)
+    count = group_scales(scale, group)
+    m = np.empty(count)
+    beta = np.empty(count)
+    of_group = np.ones(count)
+    merge_groups(location, scale, group, m, beta, chance)
     if count > 1:
-        inverse, rate, reach = np.empty(count), np.empty(count), np.empty(count)
-        slope = left_of_all(m, beta, inverse, rate, reach)
-        shares(inverse, rate, reach, 4.0 / slope, of_group)
+        inverse = np.empty(count)
+        rate = np.empty(count)
+        reach = np.empty(count)
+        slope = find_left_point(m, beta, inverse, rate, reach)
+        integrate(inverse, rate, reach, 4.0 / slope, of_group)
         for g in range(count):
             of_group[g] *= rate[g] * inverse[g]
     for j in range(scale.size):
@@ -223,14 +233,14 @@ def all_arms(location: F64, scale: F64, chance: F64) -> None:
 
 
 @jit
-def of_largest(location: F64, scale: F64, chance: F64) -> int:
-    """The probability of every arm, whatever locations and scales are."""
-    return shared(location, scale, chance, all_arms)
+def solve(location: F64, scale: F64, chance: F64) -> int:
+    """Find the probability of every arm, whatever locations and scales are."""
+    return solve_contenders(location, scale, chance, all_arms)
 
 
 @jit
 def log_tails(x: float) -> tuple[float, float]:
-    """log P[Z ≤ x] and log P[Z > x]; where e⁻ˣ is next to nothing, the second is −x."""
+    """Return log P[Z ≤ x] and log P[Z > x]; where e⁻ˣ is next to nothing, the second is −x."""
     rate = math.exp(min(-x, 700.0))
     return -rate, (math.log(-math.expm1(-rate)) if x < 40.0 else -x)
 
@@ -238,14 +248,14 @@ def log_tails(x: float) -> tuple[float, float]:
 class Gumbel(Law):
     """The Gumbel law with location 0 and scale 1: P[Z ≤ x] = exp(−e⁻ˣ).
 
-    Its mean is γ = 0.577. The paper calls the law with location +γ standard; a policy that wants it adds γ itself.
+    Its mean is γ = 0.577. The paper calls the law with location +γ standard; a policy that wants it adds γ.
 
     >>> round(Gumbel().cdf(0.0), 4)
     0.3679
     """
 
-    quantile: ClassVar[Any] = quantile
-    kernel = of_largest
+    word_quantile = quantile
+    kernel = solve
     generator = staticmethod(lambda random, size: random.gumbel(size=size))
     log_tails = log_tails
 

@@ -12,7 +12,7 @@ With F_j the distribution function of arm j's score, F_j(x) = F((x − location_
   overlooked, and a kink costs some 25 cuts.
 - *Cuts* are made at the location and the ends of a law if they are inside, else in the middle.
 - *Digits*: x is counted from an anchor, one of the locations. Where a scale is small beside the distance from the first
-  anchor, the arm's own location is one.
+  anchor, the arm's location is one too.
 
 The error of a probability is below 1e-11. A law whose distribution function jumps, so that ties have a probability, or
 falls, ends in an error.
@@ -21,21 +21,25 @@ falls, ends in an error.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from rightarm.formula.compile import jit
-from rightarm.noise.contenders import contenders
+from rightarm.noise.pieces import find_contenders
 from rightarm.types import F64, I64
 
 CUT = 1e-14  # probability that is left out at either end of a law
-SURE, AGREED = 1e-15, 1e-13
+SURE = 1e-15
+AGREED = 1e-13
 STEEP = 0.5  # part of its rise that a function may have between two neighbouring points
 NARROW = 2.0**-7  # scale over the distance from the first anchor, below which an arm's location is an anchor
 SHORTEST = 2.0**-49  # interval, over the numbers that it is computed from
-DEEP, MOST = 2_500, 100_000  # intervals waiting, and in all
-UNRESOLVED, FALLING = -3, -4  # in place of a number of arms
+DEEP = 2_500  # intervals waiting
+MOST = 100_000  # intervals in all
+# Statuses in place of a number of arms.
+UNRESOLVED = -3
+FALLING = -4
 COMPLAINTS = {
     UNRESOLVED: "its probabilities could not be found to 11 digits; its cdf must be continuous, without jumps",
     FALLING: "its cdf must rise from 0 to 1 and be a number everywhere",
@@ -45,13 +49,13 @@ COMPLAINTS = {
 class Continuous(NamedTuple):
     """A law in compiled code."""
 
-    cdf: Any  # a function pointer, of a row of numbers; so the code here is compiled once for all laws
+    cdf: Callable[[F64, F64], None]  # a pointer: the code here is compiled once for all laws
     low: float  # below which the cdf is 0
     high: float  # from which on it is 1
 
 
 def chebyshev(degree: int) -> tuple[F64, F64]:
-    """Points on [0, 1] with both ends, and W such that Σ G_k W_km F_m = ∫ G dF for polynomials of that degree."""
+    """Return points on [0, 1] and W such that Σ G_k W_km F_m = ∫ G dF for polynomials of that degree."""
     points = (1 - np.cos(np.arange(degree + 1) * np.pi / degree)) / 2
     weights = (-1.0) ** np.arange(degree + 1)  # of barycentric interpolation
     weights[[0, -1]] /= 2
@@ -70,27 +74,34 @@ POINTS, FINE = chebyshev(DEGREE)
 _, COARSE = chebyshev(DEGREE // 2)
 
 
-def end(beyond: Callable[[float], float], inside: float, step: float) -> float:
-    """Where ``beyond``, the probability of what lies further out, falls to CUT; a search from a point inside."""
+def find_end(beyond: Callable[[float], float], inside: float, step: float) -> float:
+    """Return where ``beyond``, the probability of what lies further out, falls to CUT; search from a point inside."""
     outside = inside
     while not beyond(outside) <= CUT:
-        inside, outside, step = outside, outside + step, 2 * step
+        inside = outside
+        outside += step
+        step *= 2
         if not np.isfinite(outside):
             raise ValueError("the cdf must come within 1e-14 of 0 and 1 at its ends")
     for _ in range(60):
         middle = (inside + outside) / 2
-        inside, outside = (inside, middle) if beyond(middle) <= CUT else (middle, outside)
+        if beyond(middle) <= CUT:
+            outside = middle
+        else:
+            inside = middle
     return outside
 
 
 @jit
-def below(law: Continuous, u: F64, F: F64) -> bool:
-    """The distribution function of the noise at a row of rising numbers; false if it does not rise."""
-    first, last = 0, u.size
+def evaluate_cdf(law: Continuous, u: F64, F: F64) -> bool:
+    """Find the distribution function of the noise at a row of rising numbers; return whether it rises."""
+    first = 0
+    last = u.size
     for k in range(u.size):
         F[k] = 1.0
         if u[k] <= law.low:
-            first, F[k] = k + 1, 0.0
+            first = k + 1
+            F[k] = 0.0
         elif u[k] >= law.high:
             last = min(last, k)
     if first < last:
@@ -102,9 +113,10 @@ def below(law: Continuous, u: F64, F: F64) -> bool:
 
 
 @jit
-def evaluated(law: Continuous, m: F64, s: F64, anchor: float, a: float, b: float, arms: I64, F: F64) -> int:
-    """All F_j at the points of an interval, but for those that are 1; how many arms there are, or FALLING."""
-    u, count = np.empty(DEGREE + 1), 0
+def evaluate_interval(law: Continuous, m: F64, s: F64, anchor: float, a: float, b: float, arms: I64, F: F64) -> int:
+    """Find all F_j at the points of an interval, but for those that are 1; return how many arms, or FALLING."""
+    u = np.empty(DEGREE + 1)
+    count = 0
     for j in range(m.size):
         away = anchor - m[j]
         if (a + away) / s[j] >= law.high:
@@ -112,7 +124,7 @@ def evaluated(law: Continuous, m: F64, s: F64, anchor: float, a: float, b: float
         for k in range(DEGREE):
             u[k] = (a + (b - a) * POINTS[k] + away) / s[j]
         u[DEGREE] = (b + away) / s[j]
-        if not below(law, u, F[count]):
+        if not evaluate_cdf(law, u, F[count]):
             return FALLING
         arms[count] = j
         count += 1
@@ -121,7 +133,7 @@ def evaluated(law: Continuous, m: F64, s: F64, anchor: float, a: float, b: float
 
 @jit
 def bilinear(G: F64, W: F64, F: F64, stride: int) -> float:
-    """Σ G_k W_km F_m over every ``stride``-th point, F being counted from its left end."""
+    """Return Σ G_k W_km F_m over every ``stride``-th point, F being counted from its left end."""
     total = 0.0
     for k in range(W.shape[0]):
         row = 0.0
@@ -132,13 +144,14 @@ def bilinear(G: F64, W: F64, F: F64, stride: int) -> float:
 
 
 @jit
-def added(F: F64, above: F64, count: int, parts: F64) -> bool:
-    """What an interval adds to the probabilities of its arms; false if it must be cut. ``above`` is for products."""
+def integrate_interval(F: F64, above: F64, count: int, parts: F64) -> bool:
+    """Find what an interval adds to the probabilities; return False if it must be cut. ``above`` is for products."""
     above[count] = 1.0
     for i in range(count - 1, -1, -1):
         for k in range(DEGREE + 1):
             above[i, k] = above[i + 1, k] * F[i, k]
-    G, before = np.empty(DEGREE + 1), np.ones(DEGREE + 1)
+    G = np.empty(DEGREE + 1)
+    before = np.ones(DEGREE + 1)
     for i in range(count):
         steepest = 0.0
         for k in range(DEGREE + 1):
@@ -157,55 +170,66 @@ def added(F: F64, above: F64, count: int, parts: F64) -> bool:
 
 
 @jit
-def cut(law: Continuous, m: F64, s: F64, anchor: float, a: float, b: float, arms: I64, F: F64) -> float:
-    """Where to cut an interval: at the place, inside, of a kink that a law may have, nearest to the middle.
+def find_cut(law: Continuous, m: F64, s: F64, anchor: float, a: float, b: float, arms: I64, F: F64) -> float:
+    """Return where to cut an interval: at the place, inside, of a kink that a law may have, nearest to the middle.
 
     NaN if the interval is so short that rounding decides what lies in it: then two distribution functions jump there.
     """
-    middle, size = 0.5 * (a + b), max(abs(a), abs(b))
-    best, found = np.inf, middle
+    middle = 0.5 * (a + b)
+    size = max(abs(a), abs(b))
+    best = np.inf
+    found = middle
     for i in range(arms.size):
         if F[i, DEGREE] - F[i, 0] > SURE:
             size = max(size, abs(anchor - m[arms[i]]))
             for edge in (0.0, law.low, law.high):
                 t = (m[arms[i]] - anchor) + s[arms[i]] * edge
                 if a < t < b and abs(t - middle) < best:
-                    best, found = abs(t - middle), t
+                    best = abs(t - middle)
+                    found = t
     return found if b - a > SHORTEST * size else np.nan
 
 
 @jit
 def integrate(law: Continuous, m: F64, s: F64, anchor: float, left: float, right: float, chance: F64) -> int:
-    """Add what lies between two points, counted from an anchor, to the probabilities; below 0 if that fails."""
-    F, above = np.empty((m.size, DEGREE + 1)), np.empty((m.size + 1, DEGREE + 1))
-    arms, parts = np.empty(m.size, np.int64), np.empty(m.size)
+    """Add what lies between two points, counted from an anchor, to the probabilities; return a status."""
+    F = np.empty((m.size, DEGREE + 1))
+    above = np.empty((m.size + 1, DEGREE + 1))
+    arms = np.empty(m.size, np.int64)
+    parts = np.empty(m.size)
     stack = np.empty((DEEP, 2))
-    stack[0, 0], stack[0, 1] = left, right
-    waiting, intervals = 1, 0
+    stack[0, 0] = left
+    stack[0, 1] = right
+    waiting = 1
+    intervals = 0
     while waiting:
         waiting -= 1
         intervals += 1
-        a, b = stack[waiting, 0], stack[waiting, 1]
-        count = evaluated(law, m, s, anchor, a, b, arms, F)
+        a = stack[waiting, 0]
+        b = stack[waiting, 1]
+        count = evaluate_interval(law, m, s, anchor, a, b, arms, F)
         if count < 0:
             return count
-        if added(F, above, count, parts):
+        if integrate_interval(F, above, count, parts):
             for i in range(count):
                 chance[arms[i]] += parts[i]
             continue
-        middle = cut(law, m, s, anchor, a, b, arms[:count], F)
+        middle = find_cut(law, m, s, anchor, a, b, arms[:count], F)
         if not a < middle < b or waiting + 2 > DEEP or intervals > MOST:
             return UNRESOLVED
-        stack[waiting, 0], stack[waiting, 1] = middle, b
-        stack[waiting + 1, 0], stack[waiting + 1, 1] = a, middle
+        stack[waiting, 0] = middle
+        stack[waiting, 1] = b
+        stack[waiting + 1, 0] = a
+        stack[waiting + 1, 1] = middle
         waiting += 2
     return 1
 
 
 @jit
-def anchored(m: F64, s: F64, first: float, start: float) -> F64:
-    """The anchors, in their order: the first one, and the locations of narrow laws beyond the start."""
-    anchors, count = np.empty(m.size + 1), 1
+def find_anchors(m: F64, s: F64, first: float, start: float) -> F64:
+    """Return the anchors, in their order: the first one, and the locations of narrow laws beyond the start."""
+    anchors = np.empty(m.size + 1)
+    count = 1
     anchors[0] = first
     for j in range(m.size):
         if s[j] < NARROW * abs(m[j] - first) and m[j] - first > start:
@@ -215,54 +239,61 @@ def anchored(m: F64, s: F64, first: float, start: float) -> F64:
 
 
 @jit
-def noisy_arms(law: Continuous, m: F64, s: F64, fixed: float, chance: F64) -> int:
-    """The probabilities of arms with noise to be the largest, and larger than ``fixed``."""
+def solve_noisy(law: Continuous, m: F64, s: F64, fixed: float, chance: F64) -> int:
+    """Find the probabilities of arms with noise to be the largest, and larger than ``fixed``."""
     chance[:] = 0.0
-    lowest, highest = np.argmax(m + s * law.low), np.argmax(m + s * law.high)
-    first, start = m[lowest], s[lowest] * law.low
+    lowest = np.argmax(m + s * law.low)
+    highest = np.argmax(m + s * law.high)
+    first = m[lowest]
+    start = s[lowest] * law.low
     if not first + start > fixed:
-        first, start = fixed, 0.0
-    anchors = anchored(m, s, first, start)
+        first = fixed
+        start = 0.0
+    anchors = find_anchors(m, s, first, start)
     last = anchors.size - 1
     left = (first - anchors[0]) + start
     for i in range(anchors.size):
         far = (m[highest] - anchors[i]) + s[highest] * law.high
         right = 0.5 * (anchors[i + 1] - anchors[i]) if i < last else far
         if left < right:
-            found = integrate(law, m, s, anchors[i], left, right, chance)
-            if found < 0:
-                return found
+            status = integrate(law, m, s, anchors[i], left, right, chance)
+            if status < 0:
+                return status
         if i < last:
             left = right - (anchors[i + 1] - anchors[i])
     return 1
 
 
 @jit
-def of_largest(cdf: Any, low: float, high: float, location: F64, scale: F64, chance: F64) -> int:
-    """The probability of every arm to have the largest location + scale·z; below 0 if something is wrong."""
+def solve(cdf: Callable[[F64, F64], None], low: float, high: float, location: F64, scale: F64, chance: F64) -> int:
+    """Find the probability of every arm to have the largest location + scale·z; return a status."""
     law = Continuous(cdf, low, high)
     names = np.empty(scale.size, np.int64)
-    count = contenders(location, scale, names)
+    count = find_contenders(location, scale, names)
     if count < 0:
         return count
     chance[:] = 0.0
     arms = names[:count]
-    noisy, fixed = arms[scale[arms] > 0.0], arms[scale[arms] == 0.0]
+    noisy = arms[scale[arms] > 0.0]
+    fixed = arms[scale[arms] == 0.0]
     if np.isinf(location[arms[0]]) or noisy.size == 0:
         chance[arms] = 1.0 / count
         return count
-    m, s, found = location[noisy], scale[noisy], np.empty(noisy.size)
+    m = location[noisy]
+    s = scale[noisy]
+    found = np.empty(noisy.size)
     value = location[fixed[0]] if fixed.size else -np.inf
-    done = noisy_arms(law, m, s, value, found)
-    if done < 0:
-        return done
+    status = solve_noisy(law, m, s, value, found)
+    if status < 0:
+        return status
     chance[noisy] = found
     if fixed.size:
-        u, F = np.empty(1), np.empty(1)
+        u = np.empty(1)
+        F = np.empty(1)
         chance[fixed] = 1.0 / fixed.size
         for j in range(m.size):
             u[0] = (value - m[j]) / s[j]
-            if not below(law, u, F):
+            if not evaluate_cdf(law, u, F):
                 return FALLING
             chance[fixed] *= F[0]
     return count

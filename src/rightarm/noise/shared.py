@@ -16,19 +16,19 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
 from rightarm.formula.compile import function, jit
-from rightarm.noise.contenders import BAD_FIRST, BAD_SECOND
-from rightarm.noise.law import Law
+from rightarm.noise.law import Law, Row, Solver
+from rightarm.noise.pieces import BAD_FIRST, BAD_SECOND
 from rightarm.types import F64, I64
 
 
 @jit
-def numbers(location: F64, scale: F64) -> int:
-    """What is wrong with these lines; 1 if nothing is."""
+def check_lines(location: F64, scale: F64) -> int:
+    """Return the status of lines: 1, or below 0 if a number is wrong."""
     for j in range(scale.size):
         if not abs(scale[j]) < np.inf:
             return BAD_SECOND
@@ -38,32 +38,36 @@ def numbers(location: F64, scale: F64) -> int:
 
 
 @jit
-def overtaken(m: float, s: float, next_m: float, next_s: float) -> float:
-    """Where a line that is no less steep overtakes another; ∞ if never. Halves do not overflow in a difference."""
+def find_crossing(m: float, s: float, next_m: float, next_s: float) -> float:
+    """Return where a line that is no less steep overtakes another; ∞ if never. Halves do not overflow."""
     if next_s == s:
         return np.inf if next_m <= m else -np.inf
     return (0.5 * m - 0.5 * next_m) / (0.5 * next_s - 0.5 * s)
 
 
 @jit
-def envelope(m: F64, s: F64, chain: I64, starts: F64, same: I64) -> int:
-    """The lines of the upper envelope from left to right, and where each begins; how many there are.
+def find_envelope(m: F64, s: F64, chain: I64, starts: F64, same: I64) -> int:
+    """Find the lines of the upper envelope from left to right, and where each begins; return how many there are.
 
     ``same`` names for every line one that is equal to it: itself, or one of the envelope.
     """
     count = 0
     for k in np.argsort(s):
-        top, begin, same[k] = k, -np.inf, k
+        top = k
+        begin = -np.inf
+        same[k] = k
         if m[k] == -np.inf:
             continue
         while count > 0:
             top = chain[count - 1]
-            begin = overtaken(m[top], s[top], m[k], s[k])
+            begin = find_crossing(m[top], s[top], m[k], s[k])
             if begin > starts[count - 1]:
                 break
-            count, begin = count - 1, -np.inf
+            count -= 1
+            begin = -np.inf
         if begin < np.inf:
-            chain[count], starts[count] = k, begin
+            chain[count] = k
+            starts[count] = begin
             count += 1
         elif s[k] == s[top] and m[k] == m[top]:
             same[k] = top
@@ -72,21 +76,26 @@ def envelope(m: F64, s: F64, chain: I64, starts: F64, same: I64) -> int:
 
 @jit
 def log_between(below: float, above: float, next_below: float, next_above: float) -> float:
-    """The logarithm of the probability between two points, of those of what lies below and above each."""
-    more, less = (next_below, below) if next_below < above else (above, next_above)
+    """Return the logarithm of the probability between two points, given those of what lies below and above each."""
+    more = next_below if next_below < above else above
+    less = below if next_below < above else next_above
     return more + math.log(-math.expm1(less - more)) if less < more else -np.inf
 
 
 @jit
-def lines(location: F64, scale: F64, chain: I64, starts: F64, same: I64) -> int:
-    """The envelope of any lines, as `envelope` has it; below 0 if numbers are wrong.
+def check_and_find_envelope(location: F64, scale: F64, chain: I64, starts: F64, same: I64) -> int:
+    """Find the envelope of any lines, as `find_envelope` does; the status is below 0 if numbers are wrong.
 
     Arms at +∞ tie; one at −∞ never wins, unless all are there.
     """
-    found, highest = numbers(location, scale), location.max()
-    if found < 0 or not math.isinf(highest):
-        return found if found < 0 else envelope(location, scale, chain, starts, same)
-    chain[0], starts[0] = np.argmax(location), -np.inf
+    status = check_lines(location, scale)
+    if status < 0:
+        return status
+    highest = location.max()
+    if not math.isinf(highest):
+        return find_envelope(location, scale, chain, starts, same)
+    chain[0] = np.argmax(location)
+    starts[0] = -np.inf
     for j in range(location.size):
         same[j] = chain[0] if location[j] == highest else j
     return 1
@@ -94,8 +103,11 @@ def lines(location: F64, scale: F64, chain: I64, starts: F64, same: I64) -> int:
 
 @jit
 def share_lines(count: int, chain: I64, same: I64, below: F64, above: F64, logs: F64) -> None:
-    """The logarithms of all probabilities, from the tails of the law where each line of the envelope begins."""
-    below[0], above[0], below[count], above[count] = -np.inf, 0.0, 0.0, -np.inf
+    """Find the logarithms of all probabilities, from the tails of the law where each line of the envelope begins."""
+    below[0] = -np.inf
+    above[0] = 0.0
+    below[count] = 0.0
+    above[count] = -np.inf
     sharing = np.zeros(same.size)
     for j in range(same.size):
         logs[j] = -np.inf
@@ -106,44 +118,46 @@ def share_lines(count: int, chain: I64, same: I64, below: F64, above: F64, logs:
         logs[j] = logs[same[j]]
 
 
-LARGEST = "int64(float64[::1], float64[::1], float64[::1])"
+SOLVER = "int64(float64[::1], float64[::1], float64[::1])"
 
 
-def of_largest(location: F64, scale: F64, out: F64) -> int:
-    """The template: the probability of every arm to have the largest location + scale·z."""
-    size = location.size
-    chain, same, starts = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size)
-    count = lines(location, scale, chain, starts, same)
-    if count < 0:
+def solve_by_tails(log_tails: Callable[[float], tuple[float, float]]) -> Solver:
+    """Return the function that finds the probability of every arm to have the largest location + scale·z."""
+
+    def solve(location: F64, scale: F64, out: F64) -> int:
+        size = location.size
+        chain = np.empty(size, np.int64)
+        same = np.empty(size, np.int64)
+        starts = np.empty(size)
+        count = check_and_find_envelope(location, scale, chain, starts, same)
+        if count < 0:
+            return count
+        below = np.empty(count + 1)
+        above = np.empty(count + 1)
+        for i in range(1, count):
+            below[i], above[i] = log_tails(starts[i])
+        share_lines(count, chain, same, below, above, out)
+        for j in range(size):
+            out[j] = math.exp(out[j])
         return count
-    below, above = np.empty(count + 1), np.empty(count + 1)
-    for i in range(1, count):
-        below[i], above[i] = log_tails(starts[i])
-    share_lines(count, chain, same, below, above, out)
-    for j in range(size):
-        out[j] = math.exp(out[j])
-    return count
 
-
-def log_tails(x: float) -> tuple[float, float]:
-    """Stands in the template for a law's logarithms of P[Z ≤ x] and P[Z > x]."""
-    raise NotImplementedError
+    return solve
 
 
 @functools.cache
-def compiled(law: Law) -> Any:
-    """Compile the template for one law."""
-    return function(f"the noise {law}", of_largest, LARGEST, log_tails=law.tails())
+def compiled_solver(law: Law) -> Solver:
+    """Compile the solver of one law."""
+    made: Solver = function(f"the noise {law}", solve_by_tails(law.tails()), SOLVER)
+    return made
 
 
 class Shared(Law):
-    """One draw of a law for all arms: their scores rise and fall together, each by its own scale.
+    """One draw of a law for all arms: their scores rise and fall together, each by its scale.
 
     A scale may have either sign. Probabilities are exact: those of intervals of the one draw.
 
-    >>> from rightarm.noise import Gaussian
-    >>> from rightarm.propensity import of_largest
-    >>> of_largest(Shared(Gaussian()), location=[0.0, -1.0, -0.25], scale=[0.0, 1.0, 0.0]).round(4)
+    >>> from rightarm.noise import Gaussian, probability_of_largest
+    >>> probability_of_largest(Shared(Gaussian()), location=[0.0, -1.0, -0.25], scale=[0.0, 1.0, 0.0]).round(4)
     array([0.8413, 0.1587, 0.    ])
     """
 
@@ -154,14 +168,13 @@ class Shared(Law):
         return self.law
 
     def cdf(self, x: float) -> float:
-        chance: float = self.law.cdf(x)
-        return chance
+        return self.law.cdf(x)
 
     def sample(self, random: np.random.Generator, size: int) -> F64:
         return np.full(size, self.law.sample(random, 1))
 
-    def chances(self) -> Any:
-        return compiled(self.law)
+    def solver(self) -> Solver:
+        return compiled_solver(self.law)
 
-    def complaint(self, row: str) -> str:
+    def requirement(self, row: Row) -> str:
         return "location must be a number" if row == "first" else "scale must be finite"

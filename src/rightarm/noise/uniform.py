@@ -13,14 +13,12 @@ many arms it is a polynomial of a high degree), until it has fallen by e^(−DEP
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
 
 import numpy as np
 
 from rightarm.formula.compile import jit
-from rightarm.noise.contenders import shared
 from rightarm.noise.law import Law
-from rightarm.noise.words import centred
+from rightarm.noise.pieces import centred, solve_contenders
 from rightarm.types import F64
 
 f32 = np.float32
@@ -32,13 +30,13 @@ NODES, WEIGHTS = np.polynomial.legendre.leggauss(20)  # exact for polynomials of
 
 @jit
 def quantile(word: u32) -> f32:
-    """2u − 1 at u = share(word)."""
+    """Return 2u − 1 at u = share(word)."""
     return f32(2) * centred(word)
 
 
 @jit
-def ends(location: F64, scale: F64) -> tuple[F64, F64]:
-    """The ends of uniform scores, the largest lower one being 0.
+def find_ends(location: F64, scale: F64) -> tuple[F64, F64]:
+    """Return the ends of uniform scores, the largest lower one being 0.
 
     An arm whose upper end is not above that cannot win, and has it for both ends: a narrow law far below would have its
     width lost in rounding.
@@ -48,16 +46,19 @@ def ends(location: F64, scale: F64) -> tuple[F64, F64]:
     upper = lower + 2 * scale
     for j in range(lower.size):
         if upper[j] <= 0.0:
-            lower[j], upper[j] = -1.0, 0.0
+            lower[j] = -1.0
+            upper[j] = 0.0
     return lower, upper
 
 
 @jit
-def panel(lower: F64, upper: F64, left: float, right: float, chance: F64) -> float:
+def add_panel(lower: F64, upper: F64, left: float, right: float, chance: F64) -> float:
     """Add what lies between two points to the integrals; return the product of the F_j at the left."""
-    half, centre = 0.5 * (right - left), 0.5 * (right + left)
+    half = 0.5 * (right - left)
+    centre = 0.5 * (right + left)
     for k in range(NODES.size):
-        x, product = centre + half * NODES[k], half * WEIGHTS[k]
+        x = centre + half * NODES[k]
+        product = half * WEIGHTS[k]
         for j in range(lower.size):
             product *= (min(x, upper[j]) - lower[j]) / (upper[j] - lower[j])
         for j in range(lower.size):
@@ -72,11 +73,13 @@ def panel(lower: F64, upper: F64, left: float, right: float, chance: F64) -> flo
 @jit
 def all_arms(location: F64, scale: F64, chance: F64) -> None:
     """Put the probability of every arm to have the largest location + scale·z in ``chance``; scales are positive."""
-    lower, upper = ends(location, scale)
+    lower, upper = find_ends(location, scale)
     chance[:] = 0.0
-    right, product = upper.max(), 1.0
+    right = upper.max()
+    product = 1.0
     while right > 0.0 and product > math.exp(-DEPTH):
-        left, slope = 0.0, 0.0
+        left = 0.0
+        slope = 0.0
         for j in range(lower.size):
             if upper[j] >= right:
                 slope += 1.0 / (right - lower[j])
@@ -84,19 +87,19 @@ def all_arms(location: F64, scale: F64, chance: F64) -> None:
                 left = max(left, upper[j])
         left = max(left, right - 4.0 / slope)
         left = left if left < right else 0.0  # a step below rounding would not end
-        product = panel(lower, upper, left, right, chance)
+        product = add_panel(lower, upper, left, right, chance)
         right = left
 
 
 @jit
-def of_largest(location: F64, scale: F64, chance: F64) -> int:
-    """The probability of every arm; the law is symmetric, so that −z is as good as z."""
-    return shared(location, np.abs(scale), chance, all_arms)
+def solve(location: F64, scale: F64, chance: F64) -> int:
+    """Find the probability of every arm; the law is symmetric, so that −z is as good as z."""
+    return solve_contenders(location, np.abs(scale), chance, all_arms)
 
 
 @jit
 def log_tails(x: float) -> tuple[float, float]:
-    """log P[Z ≤ x] and log P[Z > x]."""
+    """Return log P[Z ≤ x] and log P[Z > x]."""
     return np.log(0.5 + 0.5 * min(max(x, -1.0), 1.0)), np.log(0.5 - 0.5 * min(max(x, -1.0), 1.0))
 
 
@@ -107,8 +110,8 @@ class Uniform(Law):
     0.75
     """
 
-    quantile: ClassVar[Any] = quantile
-    kernel = of_largest
+    word_quantile = quantile
+    kernel = solve
     generator = staticmethod(lambda random, size: random.uniform(-1.0, 1.0, size))
     log_tails = log_tails
 

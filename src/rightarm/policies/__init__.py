@@ -1,69 +1,43 @@
-"""The policies, a file for each family; each is one formula."""
+"""The policies, a file for each family; each is one formula.
 
-from rightarm.policies.boltzmann import (
-    Boltzmann,
-    Schedule,
-    constant,
-    glie,
-    inverse_log,
-    inverse_sqrt,
-    schedule,
-    two_phase,
-)
-from rightarm.policies.exp3pp2017 import EXP3PlusPlus2017
-from rightarm.policies.exponential import EXP3, EXP3PlusPlus, SoftMix
-from rightarm.policies.greedy import EpsilonGreedy, ExploreThenCommit, decreasing
-from rightarm.policies.gumbel import BoltzmannGumbel, PerturbedMean, ResidualGumbel, ScaledGumbel
-from rightarm.policies.inverse_gap import SquareCB, increasing
-from rightarm.policies.kl import KLMS, KLUCB, GaussianKLUCB
-from rightarm.policies.maillard import LinMED, Maillard
-from rightarm.policies.robust import APE2, catoni_ucb, median_ucb
-from rightarm.policies.thompson import BetaThompson, GaussianThompson, LinTS, logistic_thompson
-from rightarm.policies.ucb import MOSS, UCB, UCB1, AnytimeMOSS, RandUCB, RobustUCB, UCBImproved
-from rightarm.scores.policy import Policy, policy, probabilities
+A policy that stands in any file of this package is public by itself: here, as ``rightarm.UCB`` is, on the command line
+and in experiment files. A function whose name is in capitals and which returns a policy is a recipe, such as
+``CatoniUCB``: a policy with an estimator, made from other numbers.
+"""
+
+import types
+from typing import Any
+
+from rightarm.discovery import defined_in
+from rightarm.formula import Count, NonNegative, Positive, Probability
+from rightarm.policies import schedules
+from rightarm.policies.family import PolicyFamily
+from rightarm.policies.policy import Policy, policy, probabilities
+
+MACHINERY = frozenset({"compiled_scores", "family", "inputs", "live_scores", "policy", "program", "schedules", "text"})
+
+
+def _is_policy(value: Any) -> bool:
+    return isinstance(value, PolicyFamily)
+
+
+def _is_recipe(value: Any) -> bool:
+    return isinstance(value, types.FunctionType) and value.__name__[0].isupper()
+
+
+FAMILIES: dict[str, PolicyFamily] = defined_in(__name__, _is_policy, besides=MACHINERY)
+RECIPES: dict[str, Any] = defined_in(__name__, _is_recipe, besides=MACHINERY)
+globals().update(FAMILIES | RECIPES)
 
 __all__ = [
-    "APE2",
-    "EXP3",
-    "KLMS",
-    "KLUCB",
-    "MOSS",
-    "UCB",
-    "UCB1",
-    "AnytimeMOSS",
-    "BetaThompson",
-    "Boltzmann",
-    "BoltzmannGumbel",
-    "EXP3PlusPlus",
-    "EXP3PlusPlus2017",
-    "EpsilonGreedy",
-    "ExploreThenCommit",
-    "GaussianKLUCB",
-    "GaussianThompson",
-    "LinMED",
-    "LinTS",
-    "Maillard",
-    "PerturbedMean",
+    "Count",
+    "NonNegative",
     "Policy",
-    "RandUCB",
-    "ResidualGumbel",
-    "RobustUCB",
-    "ScaledGumbel",
-    "Schedule",
-    "SoftMix",
-    "SquareCB",
-    "UCBImproved",
-    "catoni_ucb",
-    "constant",
-    "decreasing",
-    "glie",
-    "increasing",
-    "inverse_log",
-    "inverse_sqrt",
-    "logistic_thompson",
-    "median_ucb",
+    "Positive",
+    "Probability",
     "policy",
     "probabilities",
-    "schedule",
-    "two_phase",
+    "schedules",
+    *FAMILIES,
+    *RECIPES,
 ]

@@ -1,23 +1,12 @@
-"""Greedy policies: they pull the arm with the best mean, and explore by a rule that does not look at means."""
+"""Greedy policies: they pull the arm with the best mean, and explore by a rule of their own."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from rightarm.formula import Count, Positive
-from rightarm.policies.boltzmann import Schedule, schedule
-from rightarm.scores.policy import policy
-
-
-@schedule
-def decreasing(t, arms, *, d: Positive, c: Positive = 5.0):
-    """ε_t = min{1, c K / (d² t)}: the ε_n-greedy rule of Auer, Cesa-Bianchi, Fischer (2002), 0 < d ≤ least gap.
-
-    >>> import rightarm as ra
-    >>> ra.EpsilonGreedy(ra.decreasing(d=0.5))
-    EpsilonGreedy(epsilon=decreasing(d=0.5, c=5.0))
-    """
-    return np.minimum(1.0, c * arms / (d**2 * t))
+from rightarm.formula import Count
+from rightarm.policies.family import Schedule
+from rightarm.policies.policy import policy
 
 
 @policy(explore=lambda arms, *, epsilon: epsilon / arms)
@@ -52,3 +41,22 @@ def ExploreThenCommit(t, pulls, mean, arms, *, each: Count):
     turn = arms * each
     committed = np.where(t > turn + 1, pulls, mean)  # after that round, the chosen arm is the one with the most pulls
     return np.where(t <= turn, -pulls, committed)
+
+
+# The best arm has the share 1/K as well, and with what is left of 1 it is pulled because its mean is the largest.
+@policy(explore=lambda mean, best, arms, *, gamma: 1 / (arms + gamma * (best - mean)))
+def SquareCB(mean, *, gamma: Schedule):
+    """Explore each arm with a probability that falls with its gap to the best mean, and pull the best one otherwise.
+
+    P[I = i] = 1 / (K + γ_t (max_j μ̂_j − μ̂_i)) for all arms but the best one, which has the rest.
+
+    γ is a number, `increasing` (the usual choice), or a function of t; with 0 every arm is pulled equally often. Of
+    arms that tie for the best mean, each is that one equally often. Abe and Long: Associative Reinforcement Learning
+    using Linear Probabilistic Concepts, ICML 1999; Foster and Rakhlin: Beyond UCB: Optimal and Efficient Contextual
+    Bandits with Regression Oracles, ICML 2020 (arXiv 2002.04926), there with γ = √(K T / regret of the predictions).
+
+    >>> import rightarm as ra
+    >>> ra.SquareCB(gamma=16.0).probabilities(round=9, pulls=[4, 4], means=[0.25, 0.75])
+    array([0.1, 0.9])
+    """
+    return mean

@@ -9,11 +9,10 @@ import numpy as np
 from rightarm.estimators import Logistic
 from rightarm.formula import Positive
 from rightarm.formula.compile import bits_of_double, elementwise, jit
-from rightarm.noise import Gaussian, Joint, Uniform
+from rightarm.noise import Beta, Gaussian, Joint, Uniform
 from rightarm.noise.gaussian import quantile as gaussian
-from rightarm.noise.words import GOLDEN, scrambled
-from rightarm.propensity import Beta
-from rightarm.scores.policy import Policy, policy
+from rightarm.noise.pieces import GOLDEN, scrambled
+from rightarm.policies.policy import Policy, policy
 
 u64 = np.uint64
 
@@ -48,7 +47,7 @@ def LinTS(pulls, mean, z, *, sigma: Positive):
     for Contextual Bandits with Linear Payoffs, ICML 2013.
 
     >>> import rightarm as ra
-    >>> policy = ra.LinTS(sigma=0.1, estimator=ra.Linear(2, arm_features=["price"]))
+    >>> policy = ra.LinTS(sigma=0.1, estimator=ra.estimators.Linear(2, arm_features=["price"]))
     >>> bandit = ra.Bandit(["a", "b", "c"], policy, seed=1)
     >>> decision = bandit.ask(context=[0.5, 1.0], arm_features={"a": [1.0], "b": [2.0], "c": [4.0]})
     >>> decision.exact, round(decision.error, 4)
@@ -57,14 +56,14 @@ def LinTS(pulls, mean, z, *, sigma: Positive):
     return mean + sigma / np.sqrt(pulls) * z
 
 
-def logistic_thompson(features: Any, arm_features: Any = None, *, sigma: float = 1.0, **model: Any) -> Policy:
+def LogisticThompson(features: Any, arm_features: Any = None, *, sigma: float = 1.0, **model: Any) -> Policy:
     """Thompson sampling on a logistic model, for rewards that come or not: `LinTS` with the estimator `Logistic`.
 
     I = arg max_i row_i · θ,  θ ~ N(θ̂, σ² A⁻¹), Laplace's approximation of what is believed of θ. ``model`` is what else
     `Logistic` may be given. Chapelle and Li: An Empirical Evaluation of Thompson Sampling, NeurIPS 2011.
 
     >>> import rightarm as ra
-    >>> ra.logistic_thompson(["hour", "age"], ridge=2.0)
+    >>> ra.policies.LogisticThompson(["hour", "age"], ridge=2.0)
     LinTS(sigma=1.0, estimator=Logistic(['hour', 'age'], ridge=2.0))
     """
     made: Policy = LinTS(sigma=sigma, estimator=Logistic(features, arm_features, **model))
@@ -72,12 +71,12 @@ def logistic_thompson(features: Any, arm_features: Any = None, *, sigma: float =
 
 
 def posterior(pulls, mean):
-    """The shapes of the beta law that an arm's mean is believed to have; 1 and 1, the uniform law, without rewards."""
+    """Return the shapes of the beta law that an arm's mean is believed to have; 1 and 1 without rewards."""
     wins = np.clip(mean, 0.0, 1.0) * pulls
     return 1 + wins, 1 + pulls - wins
 
 
-@policy(noise=Uniform(), law=(Beta(), posterior), rewards=(0, 1))
+@policy(noise=Uniform(), score_law=(Beta(), posterior), reward_range=(0, 1))
 def BetaThompson(t, pulls, mean, z):
     """Draw each arm's mean from its posterior law under a uniform prior, and pull the largest.
 
@@ -96,7 +95,7 @@ def BetaThompson(t, pulls, mean, z):
 
 @jit
 def first_attempt(z: float, t: float, a: float, b: float) -> float:
-    """What `beta_draw` gives if both gamma draws are accepted at once, by a bound that takes no logarithm; else NaN.
+    """Return what `beta_draw` gives if both gamma draws are accepted at once, by a bound without logarithms; else NaN.
 
     The bound of Marsaglia and Tsang for all shapes, u < 1 − 0.0331 x⁴, is one for the shape 1: 1 − 0.1985 c² x⁴ holds
     for every shape from 1 on, and refuses 7% of the draws over the shape.
@@ -109,7 +108,7 @@ def first_attempt(z: float, t: float, a: float, b: float) -> float:
 
 @jit
 def gamma_attempt(word: u64, shape: float) -> tuple[float, bool]:
-    """The first draw of `gamma_draw`, and whether it is surely accepted."""
+    """Return the first draw of `gamma_draw`, and whether it is surely accepted."""
     d = shape - 1.0 / 3.0
     c = 1.0 / np.sqrt(9.0 * d)
     x = np.float64(gaussian(np.uint32(word)))
@@ -120,7 +119,7 @@ def gamma_attempt(word: u64, shape: float) -> tuple[float, bool]:
 
 @elementwise(first_attempt)
 def beta_draw(z: float, t: float, a: float, b: float) -> float:
-    """A draw from Beta(a, b), a and b at least 1: X/(X + Y) of two gamma draws, all made from z and t.
+    """Draw from Beta(a, b), a and b at least 1: X/(X + Y) of two gamma draws, all made from z and t.
 
     An arm has one noise number in a round, but a rejection method needs several. They are hashed from that number and
     the round; without the round there would be only 2³² different draws.
@@ -133,7 +132,7 @@ def beta_draw(z: float, t: float, a: float, b: float) -> float:
 
 @jit
 def gamma_draw(seed: u64, shape: float) -> tuple[float, u64]:
-    """A draw from the gamma law with a shape of at least 1, and the next seed: Marsaglia and Tsang, TOMS 26, 2000."""
+    """Draw from the gamma law with a shape of at least 1; return the next seed too. Marsaglia, Tsang, TOMS 26, 2000."""
     if shape != shape:  # NaN, for which the loop would not end
         return shape, seed
     d = shape - 1.0 / 3.0

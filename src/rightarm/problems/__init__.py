@@ -1,39 +1,33 @@
-"""The problems: what a problem is, and a file for each sort of rewards."""
+"""The problems, and the distributions of their contexts: a file for each sort. Each is one formula.
 
-from rightarm.problems.contexts import (
-    Context,
-    DataContext,
-    GaussianContext,
-    SphereContext,
-    UniformContext,
-    context,
-)
+A problem, or a distribution of contexts, that stands in any file of this package is public by itself.
+"""
+
+from rightarm.discovery import defined_in
+from rightarm.formula import Family
+from rightarm.problems.contexts import ContextDistribution, DataContext, context
 from rightarm.problems.contextual import Classification, ContextProblem, LinearProblem
-from rightarm.problems.families import Bernoulli, Deterministic, Gaussian, Uniform
-from rightarm.problems.heavy_tails import Contaminated, LogNormal, Pareto, StudentT
 from rightarm.problems.problem import Problem, ProblemFamily, problem
 from rightarm.problems.random import RandomProblem
 
+
+def _is_family(value: object) -> bool:
+    return isinstance(value, Family)
+
+
+FAMILIES: dict[str, Family] = defined_in(__name__, _is_family)
+globals().update(FAMILIES)
+
 __all__ = [
-    "Bernoulli",
     "Classification",
-    "Contaminated",
-    "Context",
+    "ContextDistribution",
     "ContextProblem",
     "DataContext",
-    "Deterministic",
-    "Gaussian",
-    "GaussianContext",
     "LinearProblem",
-    "LogNormal",
-    "Pareto",
     "Problem",
     "ProblemFamily",
     "RandomProblem",
-    "SphereContext",
-    "StudentT",
-    "Uniform",
-    "UniformContext",
     "context",
     "problem",
+    *FAMILIES,
 ]

@@ -1,4 +1,4 @@
-"""Laws of contexts: what a round's context x is, as a formula of fresh noise, or as the rows of a data set."""
+"""Distributions of contexts: a round's context x is a formula of fresh noise, or a row of a data set."""
 
 from __future__ import annotations
 
@@ -7,29 +7,33 @@ import functools
 import hashlib
 import types
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rightarm.formula import Family, Formula, NonNegative, check_count, from_specification
+from rightarm.problems.problem import Function, Specification
 from rightarm.types import F64
 
 MOST_COLUMNS = 100_000
 
 
-class Context(Formula):
-    """The law of a round's context x: a row of numbers made from fresh noise by a formula.
+class ContextDistribution(Formula):
+    """The distribution of a round's context x: a row of numbers made from fresh noise by a formula.
 
+    Examples
+    --------
     >>> import rightarm as ra
-    >>> @ra.context
-    ... def visitor(u, w, *, phone: ra.Probability = 0.6):
+    >>> @ra.problems.context
+    ... def visitor(u, w, *, phone: ra.policies.Probability = 0.6):
     ...     return 1.0 * (u < phone), 20 + 3 * w
     >>> visitor(phone=0.5).columns
     2
     """
 
+    WORD: ClassVar[str] = "context"
     INPUTS: ClassVar[dict[str, str]] = {
         "t": "the round, counted from 1",
         "u": "fresh noise, uniform in (0, 1)",
@@ -38,9 +42,9 @@ class Context(Formula):
         "normals": "a row of fresh standard Gaussians, one for each column of x",
         "uniforms": "a row of fresh numbers, uniform in (0, 1), one for each column of x",
     }
-    columns: int  # how many numbers x has
+    columns: int  # of x
 
-    def __init__(self, family: Family, values: Mapping[str, Any]) -> None:
+    def __init__(self, family: Family, values: Mapping[str, float]) -> None:
         given = dict(values)
         if "columns" in given:
             given["columns"] = check_count("columns", given["columns"], most=MOST_COLUMNS)
@@ -56,12 +60,12 @@ class Context(Formula):
         self.row(self._probe())
 
     def _probe(self) -> dict[str, Any]:
-        """Noise of a round that nobody plays, at which it is seen what the formula does."""
+        """Return the noise of a round that nobody plays, which shows what the formula does."""
         shares = (0.3 + 0.618 * np.arange(self.columns)) % 1.0
         return {"t": 1.0, "u": 0.25, "v": 0.75, "w": 0.5, "normals": 3 * shares - 1.25, "uniforms": shares}
 
     def row(self, noise: Mapping[str, Any]) -> F64:
-        """The context that it makes of the noise of a round, by NumPy."""
+        """Return the context that the formula makes of the noise of a round, by NumPy."""
         made = self.evaluate(noise)
         try:
             x = np.atleast_1d(np.asarray(made, dtype=float))
@@ -72,68 +76,75 @@ class Context(Formula):
         return x
 
     def sample(self, count: int, random: np.random.Generator) -> tuple[F64, F64]:
-        """So many contexts of round 1, a row each, and their labels, which are 0."""
-        rows, shape = np.empty((count, self.columns)), (count, self.columns)
-        u, v, w = random.random(count), random.random(count), random.normal(size=count)
-        normals, uniforms = random.normal(size=shape), random.random(shape)
+        """Return so many contexts of round 1, a row each, and their labels, which are 0."""
+        shape = (count, self.columns)
+        noise = {
+            "u": random.random(count),
+            "v": random.random(count),
+            "w": random.normal(size=count),
+            "normals": random.normal(size=shape),
+            "uniforms": random.random(shape),
+        }
+        rows = np.empty(shape)
         for i in range(count):
-            noise = {"u": u[i], "v": v[i], "w": w[i], "normals": normals[i], "uniforms": uniforms[i]}
-            rows[i] = self.row({"t": 1.0, **noise})
+            rows[i] = self.row({"t": 1.0, **{name: numbers[i] for name, numbers in noise.items()}})
         return rows, np.zeros(count)
 
     @property
     def shape(self) -> int | None:
-        """How many numbers the formula gives as a tuple; None for an array, and 0 for a single number."""
+        """The length of the tuple that the formula gives; None if it gives an array, and 0 if a single number."""
         made = self.evaluate(self._probe())
-        return len(made) if isinstance(made, tuple) else None if np.ndim(made) else 0
+        if isinstance(made, tuple):
+            return len(made)
+        return None if np.ndim(made) else 0
 
     @functools.cached_property
     def by_column(self) -> bool:
-        """Whether each number of x is made of its own numbers of ``normals`` and ``uniforms``, as the probe shows."""
+        """Return whether each number of x is made of its column of ``normals`` and ``uniforms``, as the probe shows."""
         probe = self._probe()
         whole = self.evaluate(probe)
         if not isinstance(whole, np.ndarray) or self.columns < 2:
             return False
-        rows = zip(probe["normals"], probe["uniforms"], strict=True)
-        parts = [{**probe, "normals": normal, "uniforms": uniform} for normal, uniform in rows]
+        columns = zip(probe["normals"], probe["uniforms"], strict=True)
         try:
-            return [np.ndim(self.evaluate(part)) for part in parts] == [0] * self.columns and np.array_equal(
-                [self.evaluate(part) for part in parts], whole
-            )
+            parts = [self.evaluate({**probe, "normals": normal, "uniforms": uniform}) for normal, uniform in columns]
+            return all(np.ndim(part) == 0 for part in parts) and np.array_equal(parts, whole)
         except (IndexError, TypeError):  # it looks at the row as a row
             return False
 
     @classmethod
-    def accept(cls, name: str, value: Any) -> Any:
-        """A law of contexts, a function of noise, or the rows of a data set."""
-        if isinstance(value, Context | DataContext):
+    def accept(cls, name: str, value: object) -> Any:
+        """Return a distribution of contexts, which may be given as a function of noise, or raise."""
+        if isinstance(value, ContextDistribution | DataContext):
             return value
         if isinstance(value, types.FunctionType):
             return Family(value, cls, bare=True)()
         hint = "; call it with its parameters first" if isinstance(value, type | Family) else ""
-        raise TypeError(f"{name} must be a law of contexts such as GaussianContext(10), got {value!r}{hint}")
+        raise TypeError(f"{name} must be a distribution of contexts such as GaussianContext(10), got {value!r}{hint}")
 
 
-def context(function: Callable[..., Any]) -> Family:
-    """Make a family of laws of contexts from a formula of fresh noise, its parameters behind a *.
+def context(function: Function) -> Family:
+    """Make a family of distributions of contexts from a formula of fresh noise, its parameters behind a *.
 
     The formula gives the numbers of x, as a tuple or as an array. It may ask for ``u`` and ``v`` (uniform in (0, 1)),
     ``w`` (standard Gaussian), ``t`` (the round), and for ``normals`` and ``uniforms``, rows of noise with a number for
     each column of x; it then has a parameter ``columns``, their number.
 
+    Examples
+    --------
     >>> import numpy as np, rightarm as ra
-    >>> @ra.context
-    ... def correlated(normals, w, *, columns: int, share: ra.Probability = 0.5):
+    >>> @ra.problems.context
+    ... def correlated(normals, w, *, columns: int, share: ra.policies.Probability = 0.5):
     ...     return np.sqrt(share) * w + np.sqrt(1 - share) * normals
     >>> correlated(3)
     correlated(columns=3, share=0.5)
     """
-    return Family(function, Context)
+    return Family(function, ContextDistribution)
 
 
 @context
 def GaussianContext(normals, *, columns: int, mean: float = 0.0, sigma: NonNegative = 1.0):
-    """Independent Gaussian numbers with this mean and standard deviation.
+    """Draw independent Gaussian numbers with this mean and standard deviation.
 
     >>> GaussianContext(10).columns
     10
@@ -143,7 +154,7 @@ def GaussianContext(normals, *, columns: int, mean: float = 0.0, sigma: NonNegat
 
 @context
 def UniformContext(uniforms, *, columns: int, low: float = 0.0, high: float = 1.0):
-    """Independent numbers, uniform between ``low`` and ``high``.
+    """Draw independent numbers, uniform between ``low`` and ``high``.
 
     >>> UniformContext(2, low=-1.0)
     UniformContext(columns=2, low=-1.0, high=1.0)
@@ -153,7 +164,7 @@ def UniformContext(uniforms, *, columns: int, low: float = 0.0, high: float = 1.
 
 @context
 def SphereContext(normals, *, columns: int, radius: NonNegative = 1.0):
-    """A point that is uniform on the sphere of this radius.
+    """Draw a point that is uniform on the sphere of this radius.
 
     >>> SphereContext(3)
     SphereContext(columns=3, radius=1.0)
@@ -164,32 +175,39 @@ def SphereContext(normals, *, columns: int, radius: NonNegative = 1.0):
 class DataContext:
     """The rows of a data set in random order: each once before any comes again, in a fresh order each time.
 
-    ``labels`` is a number for each row that policies do not see; the formula for mean rewards may ask for it.
+    Parameters
+    ----------
+    data
+        Rows of numbers.
+    labels
+        A number for each row that policies do not see; the formula for mean rewards may ask for it.
 
+    Examples
+    --------
     >>> DataContext([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
     <DataContext: 3 rows, 2 columns>
     """
 
     def __init__(self, data: ArrayLike, labels: ArrayLike | None = None) -> None:
         self.data = finite_numbers("data", data, 2)
-        self.labels = np.zeros(self.data.shape[0]) if labels is None else finite_numbers("labels", labels, 1)
-        if self.labels.size != self.data.shape[0]:
-            raise ValueError(f"labels must have one for each of {self.data.shape[0]} rows, got {self.labels.size}")
+        self.labels = np.zeros(self.rows) if labels is None else finite_numbers("labels", labels, 1)
+        if self.labels.size != self.rows:
+            raise ValueError(f"labels must have one for each of {self.rows} rows, got {self.labels.size}")
         self.data.setflags(write=False)
         self.labels.setflags(write=False)
 
     @property
     def columns(self) -> int:
-        """How many numbers x has."""
+        """The length of a row."""
         return int(self.data.shape[1])
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return int(self.data.shape[0])
 
     def sample(self, count: int, random: np.random.Generator) -> tuple[F64, F64]:
-        """All rows and their labels, or so many of them if there are more."""
+        """Return all rows and their labels, or so many of them if there are more."""
         if self.rows <= count:
             return self.data, self.labels
         places = random.permutation(self.rows)[:count]
@@ -197,12 +215,12 @@ class DataContext:
 
     @functools.cached_property
     def digest(self) -> str:
-        """A name for what is in it."""
+        """Return a hash of the numbers."""
         shape = np.array(self.data.shape).tobytes()
         return hashlib.sha256(shape + self.data.tobytes() + self.labels.tobytes()).hexdigest()
 
-    def specification(self) -> dict[str, Any]:
-        """The data set as plain data, compressed."""
+    def specification(self) -> Specification:
+        """Return the data set as plain data, compressed."""
         return {"shape": list(self.data.shape), "data": _packed(self.data), "labels": _packed(self.labels)}
 
     def __eq__(self, other: object) -> bool:
@@ -215,20 +233,21 @@ class DataContext:
         return f"<DataContext: {self.rows:,} rows, {self.columns:,} columns>"
 
 
-def context_from_specification(specification: Mapping[str, Any]) -> Context | DataContext:
-    """The law of contexts that its ``specification()`` described.
+def context_from_specification(specification: Mapping[str, Any]) -> ContextDistribution | DataContext:
+    """Return the distribution of contexts that its ``specification()`` described.
 
     >>> context_from_specification(GaussianContext(3).specification())
     GaussianContext(columns=3, mean=0.0, sigma=1.0)
     """
     if "data" not in specification:
-        return Context.accept("context", from_specification(specification))  # type: ignore[no-any-return]
+        found: ContextDistribution = ContextDistribution.accept("context", from_specification(specification))
+        return found
     data = _unpacked(specification["data"]).reshape(specification["shape"])
     return DataContext(data, _unpacked(specification["labels"]))
 
 
 def finite_numbers(name: str, values: ArrayLike, dimensions: int) -> F64:
-    """A copy of ``values`` as an array of so many dimensions, checked.
+    """Return a copy of ``values`` as an array of so many dimensions, or raise.
 
     >>> finite_numbers("data", [[1, 2]], 2)
     array([[1., 2.]])

@@ -19,11 +19,11 @@ from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import Executor
 from typing import NamedTuple
 
-from rightarm.service.problems import Refusal
+from rightarm.service.problem_details import Refusal
 from rightarm.store.tokens import Token, Tokens
 
 FRESH = 5.0  # seconds for which a token that was found is not looked for again: so soon a revoked one is refused
-MOST_KNOWN = 10_000  # tokens remembered, those among them that are none
+MOST_REMEMBERED = 10_000  # tokens remembered, those among them that are none
 MOST_GUESSES = 20.0  # texts a second, of all callers, that are looked for although no token was found for them before
 AUTHORITY = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*)(?::[0-9]*)?")  # a host, and perhaps a port
 NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*")
@@ -36,7 +36,7 @@ class Caller(NamedTuple):
     token: Token | None
 
     def allows(self, scope: str, bandit: str) -> bool:
-        """Say whether the caller may do what needs ``scope`` with this bandit."""
+        """Return whether the caller may do what needs ``scope`` with this bandit."""
         return self.token is None or self.token.allows(scope, bandit)
 
 
@@ -44,7 +44,7 @@ LOCAL = Caller("local", None)
 
 
 class Bucket:
-    """So many requests a second on average, and as many at once.
+    """A limit: so many requests a second on average, and as many at once.
 
     >>> bucket = Bucket(rate=2.0, now=0.0)
     >>> [bucket.take(now) for now in (0.0, 0.0, 0.0, 0.5)]
@@ -54,12 +54,12 @@ class Bucket:
     def __init__(self, rate: float, now: float) -> None:
         self.rate = rate
         self.left = max(rate, 1.0)
-        self.seen = now
+        self.last = now
 
     def take(self, now: float) -> float:
         """Return 0 if there is room for a request, which is then counted; else the seconds until there will be."""
-        self.left = min(self.left + (now - self.seen) * self.rate, max(self.rate, 1.0))
-        self.seen = now
+        self.left = min(self.left + (now - self.last) * self.rate, max(self.rate, 1.0))
+        self.last = now
         if self.left < 1.0:
             return (1.0 - self.left) / self.rate
         self.left -= 1.0
@@ -67,7 +67,7 @@ class Bucket:
 
 
 class Access:
-    """Looks at the token of every request. ``rate`` is for tokens that have none of their own.
+    """Checks the token of every request; ``rate`` is for tokens that were made without one.
 
     ``host_names`` are those that requests may have besides loopback addresses where nobody needs a token.
     """
@@ -85,7 +85,7 @@ class Access:
         self._threads = threads
         self._clock = clock
         self._host_names = frozenset(check_host_name(name) for name in host_names)
-        self._known: OrderedDict[bytes, tuple[float, Token | None]] = OrderedDict()
+        self._found_before: OrderedDict[bytes, tuple[float, Token | None]] = OrderedDict()
         self._buckets: dict[str, Bucket] = {}
         self._guesses = Bucket(MOST_GUESSES, clock())
         self.needed = tokens.any()
@@ -130,7 +130,7 @@ class Access:
         """Return the token that a text is; whoever guesses is slowed down, and nobody whose token was found before."""
         digest = hashlib.sha256(text).digest()
         now = self._clock()
-        until, token = self._known.get(digest, (-math.inf, None))
+        until, token = self._found_before.get(digest, (-math.inf, None))
         if until >= now:
             return token
         if token is None:
@@ -141,10 +141,10 @@ class Access:
         return token
 
     def _remember(self, digest: bytes, until: float, token: Token | None) -> None:
-        self._known[digest] = until, token
-        self._known.move_to_end(digest)
-        if len(self._known) > MOST_KNOWN:
-            self._known.popitem(last=False)
+        self._found_before[digest] = until, token
+        self._found_before.move_to_end(digest)
+        if len(self._found_before) > MOST_REMEMBERED:
+            self._found_before.popitem(last=False)
 
     def _limited(self, caller: Caller, rate: float | None) -> Caller:
         """Return the caller, unless there were too many requests."""
@@ -191,7 +191,7 @@ def check_host_name(name: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Say whether only this machine can connect to an address.
+    """Return whether only this machine can connect to an address.
 
     >>> is_loopback("127.0.0.1"), is_loopback("::1"), is_loopback("0.0.0.0"), is_loopback("localhost")
     (True, True, False, True)

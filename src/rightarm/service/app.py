@@ -1,48 +1,168 @@
-"""The application: finds the operation that a request is for, lets it answer, and writes a line for it."""
+"""The HTTP server: a connection with limits, an exchange of a request and its answer, and the application of both.
+
+The application finds the operation that a request is for, lets it answer, and writes a line for it. `serve` runs it at
+an address until it is told to end.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
+import logging
 import math
 import re
+import signal
+import socket
+import sys
 import time
 import types
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from typing import Any, NamedTuple, get_args, get_origin
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from types import FrameType
+from typing import Any, NamedTuple, TypeVar, get_args, get_origin
 from urllib.parse import parse_qsl
 
+import httptools
 import msgspec
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from rightarm import messages
-from rightarm.service import problems
-from rightarm.service.access import LOCAL, check_allowed
+from rightarm.service.access import LOCAL, check_allowed, is_loopback
 from rightarm.service.background import background
+from rightarm.service.monitoring import RequestLine
 from rightarm.service.operations import TABLE, Operation, Request
-from rightarm.service.problems import Refusal, Response
+from rightarm.service.problem_details import Refusal, Response, reply_to
 from rightarm.service.service import Service
-from rightarm.service.telemetry import Line
 
 PATIENCE = 30.0  # seconds for a request, and then for each further part of a long answer
 LARGEST = 1_000_000  # bytes of a body
 DEEPEST = 32  # brackets within brackets
+HEAD_SECONDS = 10.0  # for the first line and the headers of a request
+STALLED = 30.0  # seconds after which somebody who takes none of an answer is dropped
+LARGEST_HEAD = 65_536  # bytes
+SWITCH = 0.0001  # seconds after which the commit thread gets its turn; SQLite gives it away at every row
+GRACE = 20  # seconds for requests that are under way when the server is to end
+BACKLOG = 2048
+REMEMBERED = 1024  # paths whose routes need not be looked for again
+LONGEST_REMEMBERED = 256  # characters of such a path: anybody may send longer ones
 UNKNOWN = "(unknown)"
 NAME = re.compile(messages.NAME)
 STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*+"?', re.DOTALL)  # one that does not end too: looking again takes for ever
 OTHERS = re.compile(rb"[^\[\]{}]+")
 ZERO = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")  # which PostgreSQL's texts cannot have
-OPENING = (91, 123)  # [ and {
 ENCODER = msgspec.json.Encoder()
 OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
-Receive = Callable[[], Awaitable[Any]]
-Send = Callable[[Any], Awaitable[None]]
+Scope = dict[str, Any]  # these three are ASGI's
+Receive = Callable[[], Awaitable[dict[str, Any]]]
+Send = Callable[[dict[str, object]], Awaitable[None]]
+S = TypeVar("S", bound=msgspec.Struct)
+
+
+class Protocol(HttpToolsProtocol):
+    """A connection. Who sends headers slowly, or endlessly, or reads nothing, loses it; others never notice."""
+
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        super().__init__(*arguments, **keywords)
+        self._head: int | None = 0  # bytes of a head that is not complete; None while none is coming
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._begin_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        for name in list(self._timers):
+            self._stop(name)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._head is not None:
+            self._head += len(data)
+        super().data_received(data)
+        if self._head is not None and self._head > LARGEST_HEAD and not self.transport.is_closing():
+            self._refuse(Refusal(431, f"the headers must have at most {LARGEST_HEAD:,} bytes"))
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        if self._head is None:
+            self._begin_head()
+
+    def on_headers_complete(self) -> None:
+        self._end_head()
+        if not self.url.startswith(b"/"):
+            self._take_host_of_target()
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        self._stop("rest")
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """Close the connection unless the rest of a body whose request is answered already comes soon."""
+        super().on_response_complete()
+        if self.cycle.response_complete and self.cycle.more_body:
+            self._start("rest", HEAD_SECONDS, self.transport.close)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._start("stalled", STALLED, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        self._stop("stalled")
+        super().resume_writing()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what cannot be read as HTTP."""
+        self._refuse(Refusal(400, "the request must be HTTP/1.1"))
+
+    def _take_host_of_target(self) -> None:
+        """Take the host of a request for a whole address, ``GET http://host/path``, whatever Host says."""
+        target = httptools.parse_url(self.url)
+        if target.host:
+            host = b"[%b]" % target.host if b":" in target.host else target.host
+            port = b"" if target.port is None else b":%d" % target.port
+            self.headers[:] = [(b"host", host + port), *(one for one in self.headers if one[0] != b"host")]
+
+    def _begin_head(self) -> None:
+        self._head = 0
+        self._start("head", HEAD_SECONDS, self._late)
+
+    def _end_head(self) -> None:
+        self._head = None
+        self._stop("head")
+
+    def _start(self, name: str, seconds: float, function: Callable[[], object]) -> None:
+        self._stop(name)
+        self._timers[name] = self.loop.call_later(seconds, function)
+
+    def _stop(self, name: str) -> None:
+        timer = self._timers.pop(name, None)
+        if timer is not None:
+            timer.cancel()
+
+    def _late(self) -> None:
+        """Refuse a head that did not come in time; where nothing came at all, close without a word."""
+        if self._head:
+            self._refuse(Refusal(408, f"the headers must come within {HEAD_SECONDS:g} seconds"))
+        else:
+            self.transport.close()
+
+    def _refuse(self, error: Refusal) -> None:
+        """Answer before there is a request, and close."""
+        self._end_head()
+        reply = reply_to(error)
+        assert isinstance(reply.body, bytes)
+        head = f"content-type: {reply.media}\r\ncontent-length: {len(reply.body)}\r\nconnection: close\r\n\r\n"
+        self.transport.write(STATUS_LINE[reply.status] + head.encode() + reply.body)
+        self.transport.close()
 
 
 class Exchange:
     """One request and its answer."""
 
-    def __init__(self, scope: Any, receive: Receive, send: Send) -> None:
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.scope = scope
         self._receive = receive
         self._send = send
@@ -78,10 +198,10 @@ class Exchange:
         head += [(name.encode(), value.encode()) for name, value in reply.headers.items()]
         if isinstance(reply.body, bytes):
             head.append((b"content-length", b"%d" % len(reply.body)))
-            await self._send({"type": "http.response.start", "status": reply.status, "headers": head})
+        await self._send({"type": "http.response.start", "status": reply.status, "headers": head})
+        if isinstance(reply.body, bytes):
             await self._send({"type": "http.response.body", "body": reply.body, "more_body": False})
         else:
-            await self._send({"type": "http.response.start", "status": reply.status, "headers": head})
             await self._stream(reply.body)
 
     async def _stream(self, parts: AsyncIterator[bytes]) -> None:
@@ -106,7 +226,7 @@ class Exchange:
 
     async def refuse(self, error: Exception) -> None:
         """Answer with the problem that an error is, if no answer has begun; the rest of a bad body is not awaited."""
-        reply = problems.reply_to(error)
+        reply = reply_to(error)
         if reply.status in (408, 413):
             reply = reply._replace(headers={**reply.headers, "connection": "close"})
         if not self.status:
@@ -116,13 +236,13 @@ class Exchange:
 class Route(NamedTuple):
     """The operations at a path."""
 
-    names: tuple[str, ...]
-    """What its open parts are called."""
+    pattern: re.Pattern[str]
+    """Finds the parts of the path that have names."""
     operations: dict[str, Operation]
     """By the verb."""
 
 
-NOWHERE = Route((), {})
+NOWHERE = Route(re.compile(""), {})
 
 
 class App:
@@ -136,41 +256,31 @@ class App:
     ) -> None:
         self.service = service
         self._started = started
-        self._routes: dict[Any, Any] = {}
-        self._readers: dict[Operation, Callable[[bytes], Any]] = {}
+        self._routes: dict[str, Route] = {}  # by the path as the operations have it
+        self._readers: dict[Operation, Callable[[bytes], msgspec.Struct]] = {}
         for operation in operations:
-            self._add(operation)
-
-    def _add(self, operation: Operation) -> None:
-        """Make an operation found by its path: each part leads to a dictionary of the next ones, None is any part."""
-        parts = operation.path.split("/")[1:]
-        names = tuple(part.strip("{}") for part in parts if part.startswith("{"))
-        node = self._routes
-        for part in parts:
-            node = node.setdefault(None if part.startswith("{") else part, {})
-        route: Route = node.setdefault(Route, Route(names, {}))
-        route.operations[operation.verb] = operation
-        if operation.body is not None:
-            self._readers[operation] = reader_of(operation.body)
+            pattern = re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(operation.path))
+            route = self._routes.setdefault(operation.path, Route(re.compile(pattern), {}))
+            route.operations[operation.verb] = operation
+            if operation.body is not None:
+                self._readers[operation] = reader_of(operation.body)
+        self._find_again = functools.lru_cache(REMEMBERED)(self._find)  # most requests are for few bandits
 
     def find(self, path: str) -> tuple[Route, dict[str, str]]:
-        """Return the route of a path and its parts that have names."""
-        node = self._routes
-        values = []
-        for part in path.split("/")[1:]:
-            following = node.get(part)
-            if following is None and part:
-                following = node.get(None)
-                values.append(part)
-            if following is None:
-                return NOWHERE, {}
-            node = following
-        route = node.get(Route, NOWHERE)
-        return route, dict(zip(route.names, values, strict=False))
+        """Return the route of a path and its parts that have names; long paths are not remembered."""
+        return self._find_again(path) if len(path) <= LONGEST_REMEMBERED else self._find(path)
 
-    async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
+    def _find(self, path: str) -> tuple[Route, dict[str, str]]:
+        """Look for the route of a path."""
+        for route in self._routes.values():
+            found = route.pattern.fullmatch(path)
+            if found is not None:
+                return route, found.groupdict()
+        return NOWHERE, {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            await self._live(receive, send)
+            await self._run_background(receive, send)
             return
         began = time.perf_counter()
         exchange = Exchange(scope, receive, send)
@@ -185,7 +295,7 @@ class App:
         finally:
             self._note(exchange, time.perf_counter() - began)
 
-    async def _live(self, receive: Receive, send: Send) -> None:
+    async def _run_background(self, receive: Receive, send: Send) -> None:
         """Do what goes on in the background, from the server's start to its end."""
         await receive()
         async with background(self.service, self._started):
@@ -216,13 +326,13 @@ class App:
             check_name(request.name)
         if operation.scope is not None and not operation.selects:
             check_allowed(caller, operation.scope, request.name or "*")
-        answer = await self._done(exchange, operation, request)
+        answer = await self._call(exchange, operation, request)
         if not isinstance(answer, Response):
             message = answer if isinstance(answer, msgspec.Struct) else messages.sendable(answer)
             answer = Response(ENCODER.encode(message))
         await exchange.answer(answer)
 
-    async def _done(self, exchange: Exchange, operation: Operation, request: Request) -> Any:
+    async def _call(self, exchange: Exchange, operation: Operation, request: Request) -> object:
         """Return what the operation gives for what came with the request."""
         if operation.body is not None:
             body = await exchange.body() or b"{}"
@@ -238,7 +348,7 @@ class App:
         route = UNKNOWN if operation is None else operation.path
         counted = "(any)" if operation is None else method  # else whoever likes could fill the memory
         self.service.metrics.answered(counted, route, exchange.status, seconds)
-        line = Line(
+        line = RequestLine(
             time=round(time.time(), 3),
             method=method,
             route=route,
@@ -253,18 +363,20 @@ class App:
 # What comes with a request, read and checked.
 
 
-def reader_of(kind: Any) -> Callable[[bytes], Any]:
-    """Return what reads a body of a type; one of several messages is known by a field that only it must have.
+def reader_of(kind: type[msgspec.Struct] | types.UnionType) -> Callable[[bytes], msgspec.Struct]:
+    """Return a function that reads bodies of a type; of several messages each has a field that only it must have.
 
     >>> read = reader_of(messages.Tell | messages.Tells)
     >>> read(b'{"reward": 1.0, "decision": 7}').decision, len(read(b'{"rewards": [{"reward": 0}]}').rewards)
     (7, 1)
     """
     first, *others = get_args(kind) if get_origin(kind) is types.UnionType else (kind,)
-    usual = msgspec.json.Decoder(first)
-    marked = [(_mark(other, first), msgspec.json.Decoder(other)) for other in others]
+    usual: msgspec.json.Decoder[msgspec.Struct] = msgspec.json.Decoder(first)
+    marked: list[tuple[str, msgspec.json.Decoder[msgspec.Struct]]] = [
+        (_mark(other, first), msgspec.json.Decoder(other)) for other in others
+    ]
 
-    def read(body: bytes) -> Any:
+    def read(body: bytes) -> msgspec.Struct:
         check_body(body)
         for mark, decoder in marked:
             if mark.encode() in body and mark in OBJECT.decode(body):
@@ -299,12 +411,12 @@ def depth(body: bytes) -> int:
     """
     deepest = now = 0
     for bracket in OTHERS.sub(b"", STRINGS.sub(b"", body)):
-        now += 1 if bracket in OPENING else -1
+        now += 1 if bracket in b"[{" else -1
         deepest = max(deepest, now)
     return deepest
 
 
-def query_of(text: bytes, kind: type[msgspec.Struct]) -> Any:
+def query_of(text: bytes, kind: type[S]) -> S:
     """Read the parameters of an address, ``arm=red&confidence=0.9``; unknown ones and repeated ones are errors."""
     found: dict[str, str] = {}
     for name, value in parse_qsl(text.decode("latin-1"), keep_blank_values=True):
@@ -324,3 +436,71 @@ def check_name(name: str) -> None:
     """Raise if this cannot be the name of a bandit."""
     if not NAME.match(name) or name.endswith("\n"):
         raise Refusal(422, f"name must match {messages.NAME}, got {name!r:.120}", "name")
+
+
+# From an address until the end.
+
+
+class Server(uvicorn.Server):
+    """uvicorn's server, which ends without an error when it is told to end."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        before = {one: signal.signal(one, self._end) for one in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for one, handler in before.items():
+                signal.signal(one, handler)
+
+    def _end(self, number: int, frame: FrameType | None) -> None:
+        self.should_exit = True
+
+
+def check_address(service: Service, host: str) -> None:
+    """Raise if others than this machine could connect and there is no token to tell them apart by."""
+    if not is_loopback(host) and not service.access.needed:
+        raise ValueError(
+            f"host must be a loopback address such as 127.0.0.1 while the store has no token, got {host}; "
+            "`rightarm tokens add` makes one"
+        )
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket on an address; port 0 is any that is free."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        made = socket.create_server((host, port), family=family, backlog=BACKLOG)
+    except OSError as error:
+        raise OSError(f"cannot listen on {host} port {port}: {error.strerror}") from error
+    made.setblocking(False)
+    return made
+
+
+def serve(service: Service, host: str, port: int, say: Callable[[str], object]) -> None:
+    """Answer requests until SIGTERM or Ctrl-C; ``say`` hears the address when the first one can come."""
+    check_address(service, host)
+    place = listen(host, port)
+    sys.setswitchinterval(SWITCH)
+    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # the log has a line for each request
+    config = uvicorn.Config(
+        App(service, lambda: say(_address(host, place))),
+        loop="uvloop" if sys.platform != "win32" else "asyncio",
+        http=Protocol,
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=75,
+        timeout_graceful_shutdown=GRACE,
+        backlog=BACKLOG,
+    )
+    with place:
+        Server(config).run(sockets=[place])
+
+
+def _address(host: str, place: socket.socket) -> str:
+    shown = f"[{host}]" if ":" in host else host
+    return f"http://{shown}:{place.getsockname()[1]}"

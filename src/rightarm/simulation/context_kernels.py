@@ -11,43 +11,48 @@ of a data set's rows from its stream of parameters: all policies meet the same c
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from rightarm.contexts.moments import see
-from rightarm.estimators.arrowhead import fade, read_vectors, take_counted, variances
-from rightarm.estimators.linear import make_rows
+from rightarm.estimators.context_rows import make_rows, standardise_and_count
+from rightarm.estimators.ridge_regression import fade, read_vectors, take_counted, variances
 from rightarm.formula.compile import jit, uncounted
-from rightarm.scores.rules import CERTAIN, goes_first
+from rightarm.policies.inputs import CERTAIN, goes_first
+from rightarm.simulation.lanes import CompiledFunction
 from rightarm.streams import HALF, HIGH, KEPT, LOW, Streams, draw_row
 from rightarm.types import F32, F64, I64, U32
 
-i64, u32, u64, f64 = np.int64, np.uint32, np.uint64, np.float64
+i64 = np.int64
+u32 = np.uint32
+u64 = np.uint64
+f64 = np.float64
+
+# Places of what has failed.
+SCORE_FAILED = 0
+EXPLORE_FAILED = 1
+REWARD_FAILED = 2
 
 
-SCORE_FAILED, EXPLORE_FAILED, REWARD_FAILED = 0, 1, 2
-
-
-class Formulas(NamedTuple):
+class ContextFormulas(NamedTuple):
     """The compiled formulas, as function pointers, and their numbers."""
 
-    law: Any
-    gaussian: Any
-    score: Any
-    explore: Any
-    keep: Any
-    estimate: Any
-    context: Any
-    means: Any
-    reward: Any
+    noise: CompiledFunction
+    gaussian: CompiledFunction
+    score: CompiledFunction
+    explore: CompiledFunction
+    keep: CompiledFunction
+    estimate: CompiledFunction
+    context: CompiledFunction
+    means: CompiledFunction
+    reward: CompiledFunction
     numbers: F64  # of the policy,
     own_numbers: F64  # of its estimator,
     context_numbers: F64  # of the law of x,
     arm_numbers: F64  # and of the problem
 
 
-class Uses(NamedTuple):
+class ContextUses(NamedTuple):
     """What the formulas make use of."""
 
     noisy: bool
@@ -102,7 +107,7 @@ class World(NamedTuple):
 
 
 class Model(NamedTuple):
-    """A linear model: what `rightarm.estimators.arrowhead` works on; empty for other estimators."""
+    """A linear model: what `rightarm.estimators.ridge_regression` works on; empty for other estimators."""
 
     measured: I64
     indicator: I64
@@ -141,7 +146,7 @@ class Seen(NamedTuple):
     counts: I64  # how often each was pulled
 
 
-class Choice(NamedTuple):
+class ContextChoice(NamedTuple):
     """Scratch memory: from scores to an arm and its reward."""
 
     scores: F64  # 1 × arms
@@ -158,9 +163,23 @@ class Choice(NamedTuple):
     regret: F64  # 1
 
 
+class Replication(NamedTuple):
+    """All arrays that the compiled rounds of one replication work on."""
+
+    uses: ContextUses
+    places: Places
+    streams: Streams
+    shuffles: U32  # the stream by which a data set's rows are put in order
+    luck: Luck
+    world: World
+    model: Model
+    seen: Seen
+    choice: ContextChoice
+
+
 @jit
 def uniform_at(words: U32, r: int, place: int) -> float:
-    """A number strictly between 0 and 1, of two words; 0.5 if there are none."""
+    """Return a number strictly between 0 and 1, of two words; 0.5 if there are none."""
     if place < 0:
         return 0.5
     return f64(words[r, place]) * HIGH + (f64(u32(words[r, place + 1] & KEPT)) * LOW + HALF)
@@ -168,54 +187,65 @@ def uniform_at(words: U32, r: int, place: int) -> float:
 
 @jit
 def gaussian_at(gaussian: F32, r: int, place: int) -> float:
-    """A Gaussian number, of one word; 0 if there is none."""
+    """Return a Gaussian number, of one word; 0 if there is none."""
     return f64(gaussian[r, place]) if place >= 0 else 0.0
 
 
 @jit
 def next_row(order: I64, place: I64, state: U32) -> int:
-    """The next row of a data set; when all were there, they are shuffled (Fisher and Yates)."""
+    """Return the next row of a data set; when all were there, they are shuffled (Fisher and Yates)."""
     if place[0] == order.size:
         word = np.empty(1, u32)
         for i in range(order.size - 1, 0, -1):
             draw_row(state, word)
             j = i64((u64(word[0]) * u64(i + 1)) >> u64(32))
-            order[i], order[j] = order[j], order[i]
+            row = order[i]
+            order[i] = order[j]
+            order[j] = row
         place[0] = 0
     place[0] += 1
-    row: int = order[place[0] - 1]
-    return row
+    return order[place[0] - 1]
 
 
 @jit
-def draw_context(t: float, r: int, formulas: Formulas, places: Places, luck: Luck, world: World) -> None:
-    """The context of a round, from its noise."""
-    words, gaussian, normals, uniforms = luck.words, luck.gaussian, luck.normals, luck.uniforms
+def draw_context(t: float, r: int, formulas: ContextFormulas, places: Places, luck: Luck, world: World) -> None:
+    """Compute the context of a round from its noise."""
+    words = luck.words
+    gaussian = luck.gaussian
+    normals = luck.normals
+    uniforms = luck.uniforms
     if places.normals >= 0:
         for j in range(normals.size):
             normals[j] = f64(gaussian[r, places.normals + j])
     if places.uniforms >= 0:
         for j in range(uniforms.size):
             uniforms[j] = uniform_at(words, r, places.uniforms + 2 * j)
-    u, v, w = uniform_at(words, r, places.u), uniform_at(words, r, places.v), gaussian_at(gaussian, r, places.w)
+    u = uniform_at(words, r, places.u)
+    v = uniform_at(words, r, places.v)
+    w = gaussian_at(gaussian, r, places.w)
     formulas.context(t, u, v, w, normals, uniforms, formulas.context_numbers, world.x)
 
 
 @jit
 def look(x: F64, model: Model, low: float, high: float, seen: Seen) -> None:
-    """What a linear model makes of all arms in a context; the running moments take it in."""
-    see(x, model.measured, model.indicator, model.moments, model.z)
+    """Have a linear model predict all arms in a context, which the running moments take in."""
+    standardise_and_count(x, model.measured, model.indicator, model.moments, model.z)
     make_rows(model.z, model.private, model.shared, 0, 0, model.own, model.joint)
-    pulls, mean = seen.pulls_of_arms, seen.mean_of_arms
+    pulls = seen.pulls_of_arms
+    mean = seen.mean_of_arms
     read_vectors(model.own, model.joint, model.factor, model.common, mean.size, pulls, mean, model.rest)
     for k in range(mean.size):  # predictions may leave the range of rewards, for which the formula is
         mean[k] = min(max(mean[k], low), high)
 
 
 @jit
-def learn_row(arm: int, reward: float, uses: Uses, model: Model, seen: Seen) -> None:
-    """A linear model learns the row of an arm in the present context."""
-    row, own, joint, factor, common = model.row, model.own, model.joint, model.factor, model.common
+def learn_row(arm: int, reward: float, uses: ContextUses, model: Model, seen: Seen) -> None:
+    """Have a linear model learn the reward of an arm in the present context."""
+    row = model.row
+    own = model.own
+    joint = model.joint
+    factor = model.factor
+    common = model.common
     arms = seen.counts.size
     if uses.discount < 1.0:
         fade(factor, common, arms, own.size, uses.discount, uses.ridge, uses.own_ridge)
@@ -230,9 +260,10 @@ def learn_row(arm: int, reward: float, uses: Uses, model: Model, seen: Seen) -> 
 
 
 @jit
-def complete(t: float, arms: float, formulas: Formulas, uses: Uses, seen: Seen, zeros: F64) -> None:
-    """What else formulas may ask for: what is kept of pulls and mean, the variance, and the extremes of all."""
-    memory, learned, best, worst = seen.memory, seen.learned, seen.best, seen.worst
+def complete(t: float, arms: float, formulas: ContextFormulas, uses: ContextUses, seen: Seen, zeros: F64) -> None:
+    """Compute what else formulas may ask for: what is kept of pulls and mean, the variance, and extremes."""
+    memory = seen.memory
+    learned = seen.learned
     for k in range(memory.shape[2] if uses.varies else 0):
         memory[uses.kept, 0, k] = seen.variances[k]
     if uses.kept:
@@ -241,25 +272,31 @@ def complete(t: float, arms: float, formulas: Formulas, uses: Uses, seen: Seen, 
             for k in range(memory.shape[2]):
                 memory[column, 0, k] = learned[column, k]
     if uses.extremes:
-        spread_extremes(seen.mean_of_arms, best, worst)
+        spread_extremes(seen.mean_of_arms, seen.best, seen.worst)
         for column in range(memory.shape[0]):
             spread_extremes(memory[column, 0], seen.top[column], seen.bottom[column])
 
 
 @jit
 def spread_extremes(values: F64, largest: F64, smallest: F64) -> None:
-    """The largest and the smallest of some numbers, once for each of them."""
-    high, low = values[0], values[0]
+    """Find the largest and the smallest of some numbers, once for each of them."""
+    high = values[0]
+    low = values[0]
     for k in range(values.size):
-        high, low = max(high, values[k]), min(low, values[k])
+        high = max(high, values[k])
+        low = min(low, values[k])
     for k in range(values.size):
-        largest[k], smallest[k] = high, low
+        largest[k] = high
+        smallest[k] = low
 
 
 @jit
 def choose(scores: F64, ties: U32) -> int:
-    """The arm of the largest score, ties broken fairly; −1 if a score is not a number."""
-    best, arm, equal, numbers = scores[0, 0], 0, 1, scores[0, 0] == scores[0, 0]
+    """Return the arm of the largest score, ties broken fairly; −1 if a score is not a number."""
+    best = scores[0, 0]
+    arm = 0
+    equal = 1
+    numbers = best == best
     for k in range(1, scores.shape[1]):  # without branches, which nothing could predict
         s = scores[0, k]
         above = s > best
@@ -282,8 +319,10 @@ def choose(scores: F64, ties: U32) -> int:
 
 @jit
 def explored_arm(floors: F64, word: int, arm: int) -> int:
-    """The arm that is explored, if any is, else ``arm``; −1 if the floors are not probabilities."""
-    share, height, found = (f64(word) + 0.5) * HIGH, 0.0, arm
+    """Return the arm that is explored, if any is, else ``arm``; −1 if the floors are not probabilities."""
+    share = (f64(word) + 0.5) * HIGH
+    height = 0.0
+    found = arm
     for k in range(floors.shape[1]):
         if not floors[0, k] >= 0.0:
             return -1
@@ -295,62 +334,64 @@ def explored_arm(floors: F64, word: int, arm: int) -> int:
 
 @jit
 def note(t: int, failed: I64, which: int) -> None:
-    """Keep the first round in which something was not as it must be."""
+    """Record the first round in which something was not as it must be."""
     if failed[which] == 0:
         failed[which] = t
 
 
 @jit
-def pulled_arm(
-    t: int, r: int, formulas: Formulas, uses: Uses, seen: Seen, luck: Luck, choice: Choice, ties: U32
-) -> int:
-    """The policy's choice, from what it sees of the arms."""
-    scores, floors, failed, numbers = choice.scores, choice.floors, choice.failed, formulas.numbers
-    pulls, mean, best, worst, memory, top, bottom = (
-        seen.pulls,
-        seen.mean,
-        seen.best,
-        seen.worst,
-        seen.memory,
-        seen.top,
-        seen.bottom,
-    )
+def evaluate(formula: CompiledFunction, now: float, z: F32, numbers: F64, seen: Seen, out: F64) -> None:
+    """Evaluate a formula for all arms."""
+    memory = seen.memory
+    arms = f64(seen.counts.size)
+    formula(now, arms, seen.pulls, seen.mean, z, seen.best, seen.worst, memory, seen.top, seen.bottom, numbers, out)
+
+
+@jit
+def pulled_arm(t: int, r: int, formulas: ContextFormulas, run: Replication) -> int:
+    """Return the arm that the policy chooses from what it sees of the arms."""
+    uses = run.uses
+    seen = run.seen
+    luck = run.luck
+    choice = run.choice
     if uses.must_pull:
         first: int = goes_first(seen.pulls_of_arms, seen.last)
         if first >= 0:
             return first
-    arms, now = f64(scores.shape[1]), seen.counting[0] + 1.0  # the round that formulas see
-    complete(now, arms, formulas, uses, seen, choice.zeros)
-    for k in range(scores.shape[1] if uses.noisy else 0):
+    now = seen.counting[0] + 1.0  # the round that formulas see
+    complete(now, f64(seen.counts.size), formulas, uses, seen, choice.zeros)
+    for k in range(seen.counts.size if uses.noisy else 0):
         choice.z[0, k] = luck.z[r, 0 if uses.shared else k]
-    formulas.score(now, arms, pulls, mean, choice.z, best, worst, memory, top, bottom, numbers, scores)
-    arm: int = choose(scores, ties)
+    evaluate(formulas.score, now, choice.z, formulas.numbers, seen, choice.scores)
+    arm: int = choose(choice.scores, run.streams.ties)
     if arm < 0:
-        note(t, failed, SCORE_FAILED)
+        note(t, choice.failed, SCORE_FAILED)
         return 0
     if uses.explores:
-        formulas.explore(now, arms, pulls, mean, choice.still, best, worst, memory, top, bottom, numbers, floors)
-        arm = explored_arm(floors, luck.policy_words[r, luck.policy_words.shape[1] - 1], arm)
+        evaluate(formulas.explore, now, choice.still, formulas.numbers, seen, choice.floors)
+        arm = explored_arm(choice.floors, luck.policy_words[r, luck.policy_words.shape[1] - 1], arm)
         if arm < 0:
-            note(t, failed, EXPLORE_FAILED)
+            note(t, choice.failed, EXPLORE_FAILED)
             return 0
     return arm
 
 
 @jit
-def learn(t: int, arm: int, formulas: Formulas, uses: Uses, model: Model, seen: Seen, choice: Choice) -> None:
-    """What the policy learns from the reward of an arm."""
+def learn(t: int, arm: int, formulas: ContextFormulas, run: Replication) -> None:
+    """Have the policy learn the reward of an arm."""
+    seen = run.seen
+    choice = run.choice
     seen.counts[arm] += 1
     seen.last[arm] = f64(t)
-    seen.counting[0] = seen.counting[0] * uses.discount + 1.0
-    if uses.contextual:
-        learn_row(arm, choice.reward[0], uses, model, seen)
+    seen.counting[0] = seen.counting[0] * run.uses.discount + 1.0
+    if run.uses.contextual:
+        learn_row(arm, choice.reward[0], run.uses, run.model, seen)
     else:
         choice.arm[0] = arm
         formulas.estimate(
             choice.arm,
             choice.reward,
-            uses.discount,
+            run.uses.discount,
             formulas.own_numbers,
             seen.kept,
             seen.pulls_column,
@@ -362,63 +403,82 @@ def learn(t: int, arm: int, formulas: Formulas, uses: Uses, model: Model, seen: 
 
 
 @jit
-def play(
-    done: int,
-    end: int,
-    formulas: Formulas,
-    uses: Uses,
-    places: Places,
-    streams: Streams,
-    shuffles: U32,
-    luck: Luck,
-    world: World,
-    model: Model,
-    seen: Seen,
-    choice: Choice,
-    checkpoints: I64,
-    regret: F64,
-) -> None:
+def draw_ahead(rounds: int, formulas: ContextFormulas, run: Replication) -> None:
+    """Draw what the policy and the problem need of noise for a block of rounds."""
+    luck = run.luck
+    if luck.policy_words.size:
+        draw_row(run.streams.policy, luck.policy_words[:rounds].reshape(-1))
+        if run.uses.noisy:
+            formulas.noise(luck.policy_words[:rounds].reshape(-1), luck.z[:rounds].reshape(-1))
+    if luck.words.size:
+        draw_row(run.streams.problem, luck.words[:rounds].reshape(-1))
+        formulas.gaussian(luck.words[:rounds].reshape(-1), luck.gaussian[:rounds].reshape(-1))
+
+
+@jit
+def copy_row(world: World, shuffles: U32) -> float:
+    """Have the next row of a data set as the context, and return its label."""
+    row = next_row(world.order, world.place, shuffles)
+    for j in range(world.x.size):
+        world.x[j] = world.data[row, j]
+    return world.labels[row]
+
+
+@jit
+def draw_reward(t: int, r: int, arm: int, label: float, formulas: ContextFormulas, run: Replication) -> float:
+    """Return the reward of an arm in the present context."""
+    u = uniform_at(run.luck.words, r, run.places.reward_u)
+    v = uniform_at(run.luck.words, r, run.places.reward_v)
+    w = gaussian_at(run.luck.gaussian, r, run.places.reward_w)
+    return formulas.reward(f64(t), run.world.x, label, run.world.means[arm], arm, u, v, w, formulas.arm_numbers)
+
+
+@jit
+def largest_of(values: F64) -> float:
+    """Return the largest number."""
+    best = values[0]
+    for k in range(1, values.size):
+        best = values[k] if values[k] > best else best
+    return best
+
+
+@jit
+def play_round(t: int, r: int, formulas: ContextFormulas, run: Replication) -> None:
+    """Play round ``t`` with row ``r`` of the noise that was drawn ahead."""
+    uses = run.uses
+    world = run.world
+    choice = run.choice
+    label = 0.0
+    if uses.data:
+        label = copy_row(world, run.shuffles)
+    else:
+        draw_context(f64(t), r, formulas, run.places, run.luck, world)
+    formulas.means(f64(t), world.x, label, formulas.arm_numbers, world.means)
+    if uses.contextual:
+        look(world.x, run.model, uses.low, uses.high, run.seen)
+    arm = pulled_arm(t, r, formulas, run)
+    reward = draw_reward(t, r, arm, label, formulas, run)
+    if not np.isfinite(reward):
+        note(t, choice.failed, REWARD_FAILED)
+    choice.outside[0] += (reward < uses.low) | (reward > uses.high)
+    choice.reward[0] = reward
+    learn(t, arm, formulas, run)
+    choice.regret[0] += largest_of(world.means) - world.means[arm]
+
+
+@jit
+def play(done: int, end: int, formulas: ContextFormulas, run: Replication, checkpoints: I64, regret: F64) -> None:
     """Play rounds ``done`` + 1 to ``end`` of one replication, leaving all for the next call."""
-    formulas, luck, world, model = uncounted(formulas), uncounted(luck), uncounted(world), uncounted(model)
-    seen, choice, streams = uncounted(seen), uncounted(choice), uncounted(streams)
-    words, gaussian, own_words, z = luck.words, luck.gaussian, luck.policy_words, luck.z
-    x, means, failed, reward = world.x, world.means, choice.failed, choice.reward
-    label, t = 0.0, done
+    formulas = uncounted(formulas)
+    run = uncounted(run)
     mark = np.searchsorted(checkpoints, done + 1)
+    t = done
     while t < end:
-        rounds = min(end - t, words.shape[0])
-        if own_words.size:
-            draw_row(streams.policy, own_words[:rounds].reshape(-1))
-            if uses.noisy:
-                formulas.law(own_words[:rounds].reshape(-1), z[:rounds].reshape(-1))
-        if words.size:
-            draw_row(streams.problem, words[:rounds].reshape(-1))
-            formulas.gaussian(words[:rounds].reshape(-1), gaussian[:rounds].reshape(-1))
+        rounds = min(end - t, run.luck.words.shape[0])
+        draw_ahead(rounds, formulas, run)
         for r in range(rounds):
             t += 1
-            if uses.data:
-                row = next_row(world.order, world.place, shuffles)
-                label = world.labels[row]
-                for j in range(x.size):
-                    x[j] = world.data[row, j]
-            else:
-                draw_context(f64(t), r, formulas, places, luck, world)
-            formulas.means(f64(t), x, label, formulas.arm_numbers, means)
-            if uses.contextual:
-                look(x, model, uses.low, uses.high, seen)
-            arm = pulled_arm(t, r, formulas, uses, seen, luck, choice, streams.ties)
-            u, v = uniform_at(words, r, places.reward_u), uniform_at(words, r, places.reward_v)
-            w, mean = gaussian_at(gaussian, r, places.reward_w), means[arm]
-            paid = formulas.reward(f64(t), x, label, mean, arm, u, v, w, formulas.arm_numbers)
-            if not np.isfinite(paid):
-                note(t, failed, REWARD_FAILED)
-            choice.outside[0] += (paid < uses.low) | (paid > uses.high)
-            reward[0] = paid
-            learn(t, arm, formulas, uses, model, seen, choice)
-            best = means[0]
-            for k in range(1, means.size):
-                best = means[k] if means[k] > best else best
-            choice.regret[0] += best - mean
+            play_round(t, r, formulas, run)
             if mark < checkpoints.size and t == checkpoints[mark]:
-                regret[mark] = choice.regret[0]
+                regret[mark] = run.choice.regret[0]
                 mark += 1

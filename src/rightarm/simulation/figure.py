@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from rightarm.extras import needed_for
+from rightarm.errors import needed_for
 from rightarm.pictures import Picture
 from rightarm.simulation.panels import ROUND, Panel, Style, band, line_styles, styles_of, ticks
 
@@ -88,7 +88,7 @@ def _figure(
 
 
 def draw_panel(axes: Axes, panel: Panel, styles: dict[str, Style]) -> None:
-    """Curves with their bands, level lines, and computed lines."""
+    """Draw curves with their bands, level lines, and computed lines."""
     figure = axes.get_figure(root=True)
     if panel.title and figure is not None:
         wide = figure.get_figwidth() * axes.get_position().width * 1.15
@@ -116,7 +116,7 @@ def _line(style: Style) -> dict[str, Any]:
 
 
 def _scale(axes: Axes, panel: Panel) -> None:
-    """Logarithmic axes where the panel asks for them; others begin at zero."""
+    """Make axes logarithmic where the panel asks for them; others begin at zero."""
     if panel.log_x:
         axes.set_xscale("log")
     if panel.x == ROUND and not panel.log_x:
@@ -138,12 +138,12 @@ def _scale(axes: Axes, panel: Panel) -> None:
 
 
 def _fitted(text: str, inches: float) -> str:
-    """A title in two lines at most, about so wide."""
+    """Return a title in two lines at most, about so wide."""
     return "\n".join(textwrap.wrap(text, max(20, int(12.5 * inches)), max_lines=2, placeholder=" …"))
 
 
 def add_legend(figure: Figure, grow: bool) -> None:
-    """In a single panel while there is room, else once for all panels and below them, where it covers nothing."""
+    """Put the legend into a single panel while there is room, else below all panels, where it covers nothing."""
     entries = {
         label: handle for axes in figure.axes for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
     }

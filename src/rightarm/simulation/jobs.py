@@ -1,23 +1,65 @@
-"""Jobs: a simulation cut into pieces that threads play side by side. The kernels let go of Python's lock."""
+"""Jobs: the pieces of a simulation, the threads that play them, and the code that determines their outcomes."""
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
+from rightarm.formula.syntax import sources_hash
+from rightarm.policies.policy import Policy
 from rightarm.problems.contextual import ContextProblem
 from rightarm.problems.random import AnyProblem
-from rightarm.scores.policy import Policy
-from rightarm.simulation.argmax import WIDTH
-from rightarm.simulation.contextual import ContextRun
+from rightarm.simulation.context_engine import ContextRun
 from rightarm.simulation.engine import Run, Start
+from rightarm.simulation.kernels import WIDTH
 from rightarm.types import F64, I64
+
+# Modules and folders of modules. Policies and problems are not here: each cell names its own by their identities.
+DETERMINING = (
+    "estimators",
+    "formula",
+    "noise",
+    "problems/contexts",
+    "problems/contextual",
+    "problems/problem",
+    "problems/random",
+    "policies/compiled_scores",
+    "policies/family",
+    "policies/inputs",
+    "policies/policy",
+    "policies/program",
+    "simulation/compiled_problems",
+    "simulation/context_kernels",
+    "simulation/context_engine",
+    "simulation/engine",
+    "simulation/jobs",
+    "simulation/kernels",
+    "simulation/lanes",
+    "simulation/rounds",
+    "streams",
+)
+
+
+def determining_files() -> list[Path]:
+    """Return the source files that determine outcomes."""
+    package = Path(__file__).parents[1]
+    places = [package / name for name in DETERMINING]
+    return [file for place in places for file in (place.with_suffix(".py"), *place.rglob("*.py")) if file.is_file()]
+
+
+@functools.cache
+def outcome_code() -> str:
+    """Return a name for what these files say: docstrings, comments, layout and the version of Python do not matter."""
+    return sources_hash(determining_files())
+
 
 PIECES = 16  # jobs for each worker, where replications are played one after another
 WIDEST = 64  # lanes of a job; more would leave the first-level cache
@@ -38,7 +80,7 @@ class Job:
 
     @property
     def rounds(self) -> int:
-        """All its rounds, every replication counted."""
+        """The rounds of all its replications."""
         return self.replications * (self.checkpoints[-1] - self.start.rounds)
 
 
@@ -49,7 +91,7 @@ class Outcome:
     regret: F64
     pulls: I64
     outside: int = 0
-    """How many rewards were such that the policy is not for them."""
+    """The number of rewards outside the range that the policy is for."""
 
 
 class Stopped(Exception):
@@ -70,13 +112,16 @@ def play_job(job: Job, stop: threading.Event, on_rounds: Callable[[int], None]) 
         run.advance(min(end, before + run.slice))
         on_rounds(job.replications * (run.round - before))
     kept = slice(0, job.replications)  # the other lanes are padding
-    outside = int(run.pull.outside[kept].sum())
-    return Outcome(run.regret[:, kept].T.copy(), run.known.pulls[:, kept].T.astype(np.int64), outside)
+    outside = int(run.lanes.pull.outside[kept].sum())
+    return Outcome(run.regret[:, kept].T.copy(), run.statistics.pulls[:, kept].T.astype(np.int64), outside)
 
 
 def _one_after_another(job: Job, run: ContextRun, stop: threading.Event, on_rounds: Callable[[int], None]) -> Outcome:
-    """The replications of a job whose problem has contexts."""
-    end, regret, pulls, outside = job.checkpoints[-1], [], [], 0
+    """Play the replications of a job whose problem has contexts."""
+    end = job.checkpoints[-1]
+    regret = []
+    pulls = []
+    outside = 0
     for replication in range(job.first, job.first + job.replications):
         run.begin(job.seed, replication)
         while run.round < end:
@@ -86,8 +131,8 @@ def _one_after_another(job: Job, run: ContextRun, stop: threading.Event, on_roun
             run.advance(min(end, before + run.slice))
             on_rounds(run.round - before)
         regret.append(run.regret)
-        pulls.append(run.seen.counts)
-        outside += int(run.choice.outside[0])
+        pulls.append(run.arrays.seen.counts)
+        outside += int(run.arrays.choice.outside[0])
     return Outcome(np.array(regret), np.array(pulls), outside)
 
 
@@ -110,12 +155,12 @@ def play_jobs(
 
 
 def padded(replications: int) -> int:
-    """The lanes that so many replications take."""
+    """Return the number of lanes that so many replications take."""
     return math.ceil(replications / WIDTH) * WIDTH
 
 
 def lanes_for(replications: int, policies: int, workers: int) -> int:
-    """The lanes of a job that get all done first, a job's cost growing like lanes + 16."""
+    """Return the number of lanes of a job with which all jobs are done first, a job's cost growing like lanes + 16."""
 
     def makespan(lanes: int) -> int:
         return math.ceil(policies * math.ceil(replications / lanes) / workers) * (lanes + 16)
@@ -124,10 +169,10 @@ def lanes_for(replications: int, policies: int, workers: int) -> int:
 
 
 def share_of(replications: int, policies: int, workers: int) -> int:
-    """The replications of a job that plays them one after another: so many that workers finish together."""
+    """Return how many replications a job plays one after another: so many that workers finish together."""
     return max(1, replications * policies // (workers * PIECES))
 
 
 def available_cores() -> int:
-    """The cores that this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

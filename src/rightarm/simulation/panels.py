@@ -1,16 +1,78 @@
-"""What pictures of regret show, whoever draws them: curves with their errors, computed lines, and how each looks."""
+"""Curves: means and standard errors over replications, and panels of them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from rightarm.simulation.statistics import MeanCurve
-from rightarm.types import F64
+from rightarm.types import F64, I64
+
+
+def mean_and_error(samples: F64) -> tuple[F64, F64]:
+    """Return the mean over the first axis, and its standard error; one replication tells no error, which is NaN then.
+
+    >>> mean_and_error(np.array([1.0, 2.0, 3.0, 6.0]))
+    (np.float64(3.0), np.float64(1.0801234497346435))
+    """
+    mean: F64 = samples.mean(axis=0)
+    if len(samples) < 2:
+        return mean, np.full_like(mean, np.nan)
+    error: F64 = samples.std(axis=0, ddof=1) / np.sqrt(len(samples))
+    return mean, error
+
+
+@dataclass(frozen=True, eq=False)
+class MeanCurve:
+    """Means at some points, with their standard errors: what a picture shows of a curve."""
+
+    label: str
+    x: F64 | I64
+    """Where it is measured, shape (P,)."""
+    mean: F64
+    error: F64
+    """The standard errors; NaN where a single replication tells none."""
+
+    @classmethod
+    def of(cls, label: str, x: F64 | I64, samples: F64) -> Self:
+        """Return the curve of what was measured, replications × points."""
+        return cls(label, x, *mean_and_error(samples))
+
+    @classmethod
+    def joined(cls, label: str, points: Sequence[tuple[float, MeanCurve]]) -> MeanCurve:
+        """Return the last points of several curves, against other values of x."""
+        x = np.array([value for value, _ in points], dtype=float)
+        ends = np.array([(curve.mean[-1], curve.error[-1]) for _, curve in points])
+        return MeanCurve(label, x, ends[:, 0], ends[:, 1])
+
+
+@dataclass(frozen=True, eq=False)
+class Curve(MeanCurve):
+    """A quantity (regret, mostly) against another (the round, mostly), with all its replications."""
+
+    samples: F64
+    """What was measured, shape (replications, P)."""
+
+    @classmethod
+    def of(cls, label: str, x: F64 | I64, samples: F64) -> Self:
+        """Return the curve of what was measured, replications × points."""
+        return cls(label, x, *mean_and_error(samples), samples)
+
+    def over(self, unit: ArrayLike) -> Curve:
+        """Return the same in another unit, which may differ from point to point."""
+        return Curve.of(self.label, self.x, self.samples / np.asarray(unit, dtype=float))
+
+    @classmethod
+    def of_ends(cls, label: str, curves: Sequence[Curve], x: ArrayLike | None = None) -> Curve:
+        """Return one curve from the last points of several, against their last x unless another ``x`` is given."""
+        ends = [curve.x[-1] for curve in curves] if x is None else x
+        samples = np.stack([curve.samples[:, -1] for curve in curves], axis=1)
+        return cls.of(label, np.asarray(ends, dtype=float), samples)
+
 
 NORMAL_95 = 1.96  # standard errors either side of a mean
 ROUND = "round"
@@ -60,7 +122,7 @@ def final_against(parameter: str, title: str, curves: Sequence[MeanCurve], level
 
 
 def relabelled(panel: Panel, labels: Mapping[str, str] | Sequence[str] | None) -> Panel:
-    """The panel with other names for its curves: one for each, or by the names that they have."""
+    """Return the panel with other names for its curves: one for each, or by the names that they have."""
     if labels is None:
         return panel
     names = [curve.label for curve in panel.curves]
@@ -73,12 +135,12 @@ def relabelled(panel: Panel, labels: Mapping[str, str] | Sequence[str] | None) -
 
 
 def half_width(curve: MeanCurve) -> F64:
-    """Half the width of the 95% confidence band; nothing where no error is known."""
+    """Return half the width of the 95% confidence band; 0 where there is no standard error."""
     return NORMAL_95 * np.nan_to_num(curve.error)
 
 
 def band(curve: MeanCurve, log: bool = False) -> tuple[F64, F64]:
-    """The confidence band; its lower edge stays above zero, where a logarithmic axis would tear it.
+    """Return the confidence band; its lower edge stays above zero, where a logarithmic axis would tear it.
 
     For such an axis (``log``) it stays within a decade of the mean: an edge that falls to zero would fill the picture.
     """
@@ -89,14 +151,14 @@ def band(curve: MeanCurve, log: bool = False) -> tuple[F64, F64]:
 
 
 def lowest(curves: Sequence[MeanCurve], most: int) -> list[MeanCurve]:
-    """The curves that end lowest, at most so many, in their order."""
+    """Return the curves that end lowest, at most so many, in their order."""
     ranked = sorted(curves, key=lambda curve: float(curve.mean[-1]))
     kept = {id(curve) for curve in ranked[:most]}
     return [curve for curve in curves if id(curve) in kept]
 
 
 def ticks(values: Iterable[float], most: int = 9) -> list[float]:
-    """Where a logarithmic axis has numbers: at measured values that have room for them, or at powers of ten.
+    """Return where a logarithmic axis has numbers: at measured values that have room for them, or at powers of ten.
 
     >>> ticks([0.05, 0.1, 0.2, 0.25, 0.5, 1.0, 2.0])
     [0.05, 0.1, 0.2, 0.5, 1.0, 2.0]
@@ -108,7 +170,8 @@ def ticks(values: Iterable[float], most: int = 9) -> list[float]:
     powers = [10.0**n for n in range(math.ceil(math.log10(first)), math.floor(math.log10(last)) + 1)]
     if len(powers) > 2 and any(float(f"{value:.2g}") != value for value in others):
         return powers
-    kept, apart = [first], math.log(last / first) / most
+    kept = [first]
+    apart = math.log(last / first) / most
     for value in others:
         if math.log(value / kept[-1]) >= apart and (value == last or math.log(last / value) >= apart):
             kept.append(value)
@@ -146,7 +209,7 @@ LINES = [Style(GREY, dash) for dash in ((1, 1.4), (5, 2), (6, 1.5, 1, 1.5), (3, 
 
 
 def styles_of(labels: Iterable[str]) -> dict[str, Style]:
-    """How each of several curves looks: colours first, then other dashes and markers with the same colours.
+    """Return the style of each of several curves: colours first, then other dashes and markers with the same colours.
 
     >>> len(set(styles_of(map(str, range(40))).values()))
     40
@@ -161,7 +224,7 @@ def styles_of(labels: Iterable[str]) -> dict[str, Style]:
     }
 
 
-def line_styles(lines: Sequence[Any], styles: Mapping[str, Style]) -> list[Style]:
-    """A line that belongs to a curve, by the end of its name, has the curve's colour; others are grey."""
+def line_styles(lines: Sequence[Line | MeanCurve], styles: Mapping[str, Style]) -> list[Style]:
+    """Return the style of each line: the colour of the curve whose name ends its label, or grey."""
     own = [next((style for name, style in styles.items() if line.label.endswith(name)), None) for line in lines]
     return [LINES[i % len(LINES)] if style is None else Style(style.color, (1, 1.4)) for i, style in enumerate(own)]

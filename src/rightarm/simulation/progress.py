@@ -9,12 +9,13 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from rightarm.extras import needed_for
+from rightarm.errors import needed_for
 
 if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn
 
-OFTEN, SELDOM = 0.25, 5.0  # seconds between two texts in a notebook, and where each is a line of its own
+OFTEN = 0.25  # seconds between two texts in a notebook
+SELDOM = 5.0  # where each is a line of its own
 
 
 @contextlib.contextmanager
@@ -86,7 +87,9 @@ class _Rounds:
     """Counts rounds, and says how many there were, how fast, and how long the rest takes."""
 
     def __init__(self, total: int) -> None:
-        self.total, self.played, self.began = total, 0, time.monotonic()
+        self.total = total
+        self.played = 0
+        self.began = time.monotonic()
         self.lock = threading.Lock()
 
     def add(self, rounds: int) -> str:
@@ -105,8 +108,12 @@ class _Text:
     """The last text, written now and then: over the one before where a carriage return does that, else below it."""
 
     def __init__(self, title: str, every: float, over: bool) -> None:
-        self.title, self.every, self.over = title, every, over
-        self.written, self.text, self.longest = -every if over else time.monotonic(), "", 0
+        self.title = title
+        self.every = every
+        self.over = over
+        self.written = -every if over else time.monotonic()
+        self.text = ""
+        self.longest = 0
         self.lock = threading.Lock()
 
     def say(self, text: str) -> None:
@@ -120,7 +127,8 @@ class _Text:
         self.longest = max(self.longest, len(line))
         sys.stderr.write(f"\r{line:<{self.longest}}" if self.over else f"{line}\n")
         sys.stderr.flush()
-        self.written, self.text = time.monotonic(), ""
+        self.written = time.monotonic()
+        self.text = ""
 
     def end(self) -> None:
         with self.lock:
@@ -141,6 +149,6 @@ def _text(title: str, every: float) -> Iterator[_Text]:
 
 
 def in_notebook() -> bool:
-    """Whether the program runs in the kernel of a notebook, which has no terminal."""
+    """Return whether the program runs in the kernel of a notebook, which has no terminal."""
     python: Any = sys.modules.get("IPython")
     return python is not None and hasattr(python.get_ipython(), "kernel")

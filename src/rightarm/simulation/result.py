@@ -1,4 +1,4 @@
-"""The result of a simulation: arrays, a table, a picture, a file."""
+"""The result of a simulation: arrays, a summary, a picture, a file."""
 
 from __future__ import annotations
 
@@ -15,23 +15,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from rightarm import text
-from rightarm.extras import polars_for
+from rightarm import display as text
+from rightarm.display import html_table
+from rightarm.errors import polars_for
 from rightarm.formula import from_specification
-from rightarm.notebook import html_table
+from rightarm.policies.policy import Policy
 from rightarm.problems import Problem
 from rightarm.problems.random import AnyProblem, any_problem_from_specification
-from rightarm.scores.policy import Policy
-from rightarm.simulation.engine import Start
-from rightarm.simulation.panels import Line, Panel, final_against, relabelled
-from rightarm.simulation.statistics import MeanCurve, mean_and_error
+from rightarm.simulation.engine import Plan, Start
+from rightarm.simulation.panels import Line, MeanCurve, Panel, final_against, mean_and_error, relabelled
 from rightarm.types import F64, I64
 
 if TYPE_CHECKING:
     import polars
     from matplotlib.axes import Axes
+
+Row = Mapping[str, Any]  # numbers and texts by name
+Specification = dict[str, Any]  # plain data, as JSON has it
+Bound = Callable[[I64], ArrayLike]  # a line beside the curves, as a function of the round
 
 FORMAT = 1
 QUANTILES = {"quantile_05": 0.05, "median": 0.5, "quantile_95": 0.95}
@@ -62,7 +65,7 @@ class Result:
     """Pseudo-regret, shape (policies, replications, P)."""
     pulls: I64
     """Final pulls, shape (policies, replications, arms)."""
-    specification: dict[str, Any]
+    specification: Specification
     """Policies, problem, start, seed and versions, as plain data."""
     drawn_means: F64 | None = None
     """The means of each replication's own problem, shape (replications, arms), where the problem is a random one."""
@@ -70,38 +73,40 @@ class Result:
     @classmethod
     def of(
         cls,
-        policies: Sequence[Policy],
-        problem: AnyProblem,
+        plans: Sequence[Plan],
         start: Start,
         seed: int,
+        *,
         rounds: I64,
         regret: F64,
         pulls: I64,
         drawn_means: F64 | None = None,
     ) -> Result:
-        """The result of having played ``policies`` on ``problem``."""
+        """Return the result of having played ``plans``, several policies on one problem."""
+        problem = plans[0].problem
         specification = {
-            "policies": [policy.specification() for policy in policies],
-            "problem": problem.specification(),
+            "policies": [plan.policy_specification for plan in plans],
+            "problem": plans[0].problem_specification,
             "means": problem.means.tolist() if isinstance(problem, Problem) else None,
-            "title": str(problem),
+            "title": plans[0].title,
             "start": start.specification(),
             "seed": seed,
             "versions": versions(),
         }
-        labels = distinct([str(policy) for policy in policies])
+        labels = distinct([plan.label for plan in plans])
         result = cls(labels, rounds, regret, pulls, specification, drawn_means)
-        result.__dict__.update(policies=tuple(policies), problem=problem)  # no need to find them again
+        played = tuple(plan.policy for plan in plans)
+        result.__dict__.update(policies=played, problem=problem)  # no need to find them again
         return result
 
     @functools.cached_property
     def policies(self) -> tuple[Policy, ...]:
-        """The policies; in a loaded result one of the user's own must be importable, and still be the same formula."""
+        """Return the policies; in a loaded result a user's policy must be importable, and still be the same formula."""
         return tuple(from_specification(policy) for policy in self.specification["policies"])
 
     @functools.cached_property
     def problem(self) -> AnyProblem:
-        """The problem; in a loaded result likewise."""
+        """Return the problem; in a loaded result a user's problem must be importable likewise."""
         return any_problem_from_specification(self.specification["problem"])
 
     @property
@@ -122,7 +127,7 @@ class Result:
         return int(self.specification["seed"])
 
     def repeat(self, **changes: Any) -> Result:
-        """Run it again; the same arrays, bit for bit, unless something is changed (``replications=1_000``, say)."""
+        """Run it again: the same arrays, bit for bit, unless something is changed (``replications=1_000``, say)."""
         from rightarm.simulation.simulate import simulate
 
         settings = {"horizon": self.horizon, "replications": self.regret.shape[1], "seed": self.seed}
@@ -136,8 +141,8 @@ class Result:
         before: list[int] = self.specification["start"]["pulls"]
         return int(self.rounds[-1]) - sum(before)
 
-    def table(self) -> list[dict[str, Any]]:
-        """The summary as rows."""
+    def _rows(self) -> list[Specification]:
+        """Return the statistics of each policy's final regret."""
         played = self.pulls - np.array(self.specification["start"]["pulls"])
         best = [best_share(own, self.means, self.horizon) for own in played]
         return [
@@ -146,7 +151,7 @@ class Result:
         ]
 
     def summary(self) -> polars.DataFrame:
-        """Final regret of each policy: mean, standard error, quantiles, the best arm's share; and its parameters.
+        """Return the final regret of each policy: mean, standard error, quantiles; the best arm's share; parameters.
 
         A parameter is a column, empty for policies that do not have it: a sweep can be filtered and plotted by it.
         Lists and mappings, such as the features of a linear model, are texts.
@@ -156,20 +161,21 @@ class Result:
         nested = {name for row in parameters for name, value in row.items() if isinstance(value, dict | list)}
         rows = [
             {**row, **{name: _cell(own.get(name), name in nested) for name in names}}
-            for row, own in zip(self.table(), parameters, strict=True)
+            for row, own in zip(self._rows(), parameters, strict=True)
         ]
         frame: polars.DataFrame = polars_for("summary()").DataFrame(rows, infer_schema_length=None)
         return frame
 
     def _head(self) -> str:
-        title, replications = self.specification["title"], self.regret.shape[1]
+        title = self.specification["title"]
+        replications = self.regret.shape[1]
         return f"{title}: regret after {self.horizon:,} rounds, {replications:,} replications"
 
     def _shown(self) -> tuple[list[str], list[list[str]]]:
-        """The titles and the rows of the table that people read."""
-        rows = self.table()
+        """Return the titles and the rows of the table that people read."""
+        rows = self._rows()
         titles = titles_of(rows)
-        return ["policy", *titles.values()], [[row["policy"], *told(row, titles)] for row in rows]
+        return ["policy", *titles.values()], [[row["policy"], *formatted(row, titles)] for row in rows]
 
     def __str__(self) -> str:
         return f"{text.wrapped(self._head())}\n{text.table(*self._shown(), spare=SPARE)}"
@@ -188,22 +194,37 @@ class Result:
         against: str | None = None,
         title: str | None = None,
         log: bool = False,
-        bounds: Mapping[str, Callable[[I64], Any]] | None = None,
+        bounds: Mapping[str, Bound] | None = None,
         labels: Mapping[str, str] | Sequence[str] | None = None,
         figsize: tuple[float, float] | None = None,
         ax: Axes | None = None,
     ) -> Any:
         """Draw mean regret with 95% confidence bands against the round.
 
-        Into a file, PNG, SVG or PDF by the path's ending, and its path is given back; onto ``ax``, axes of a figure of
-        your own; or into a new figure, which is given back. Matplotlib's rcParams hold for all of them.
+        Parameters
+        ----------
+        path
+            A file to draw into: PNG, SVG or PDF by its ending. Without one, a new figure is drawn.
+        against
+            A parameter: the final regret of a sweep is drawn against it instead, a curve for each kind of policy, and
+            a level line for each policy that does not have it.
+        title
+            What stands above; the problem unless given.
+        log
+            Make axes logarithmic; a band goes down to a tenth of its mean there, at most.
+        bounds
+            Lines to draw beside the curves, functions of the round by name.
+        labels
+            Other names for the legend: one for each curve, or by the name that a curve has otherwise.
+        figsize
+            The figure's width and height in inches.
+        ax
+            Axes of a figure of your own to draw onto.
 
-        - ``against="C"`` draws the final regret of a sweep against that parameter instead, a curve for each kind of
-          policy, and a level line for each policy that does not have it.
-        - ``log`` makes axes logarithmic; a band goes down to a tenth of its mean there, at most.
-        - ``bounds`` are lines to be drawn beside the curves, functions of the round by name.
-        - ``labels`` are other names for the legend: one for each curve, or by the name that a curve has otherwise.
-        - ``figsize`` is the figure's width and height in inches.
+        Returns
+        -------
+        Path or matplotlib.figure.Figure
+            The path that was given, or else the figure. Matplotlib's rcParams hold for all of them.
         """
         from rightarm.simulation.figure import draw
 
@@ -211,12 +232,13 @@ class Result:
         panel = replace(panel, title=self.specification["title"] if title is None else title)
         return draw([relabelled(panel, labels)], None if path is None else Path(path), ax=ax, figsize=figsize, log=log)
 
-    def _regret(self, bounds: Mapping[str, Callable[[I64], Any]]) -> Panel:
+    def _regret(self, bounds: Mapping[str, Bound]) -> Panel:
         lines = [Line(label, self.rounds, bound(self.rounds)) for label, bound in bounds.items()]
         return Panel("", self._measured(), lines, begin=float(self.rounds[-1] - self.horizon))
 
     def _against(self, parameter: str) -> Panel:
-        measured, points = self._measured(), self.curves(parameter)
+        measured = self._measured()
+        points = self.curves(parameter)
         joined = [MeanCurve.joined(label, [(x, measured[i]) for x, i in own]) for label, own in points.items()]
         shown = {i for own in points.values() for _, i in own}
         return final_against(parameter, "", joined, [curve for i, curve in enumerate(measured) if i not in shown])
@@ -227,13 +249,13 @@ class Result:
         ]
 
     def curves(self, parameter: str) -> dict[str, list[tuple[float, int]]]:
-        """For each kind of policy that has ``parameter``, its values in order, each with the policy's index."""
+        """Return, for each kind of policy that has ``parameter``, its values in order, each with the policy's index."""
         rows = [parameters_of(policy) for policy in self.specification["policies"]]
         curves: dict[str, list[tuple[float, int]]] = {}
         for i, own in enumerate(rows):
             value = self._value(i, own, parameter)
             if isinstance(value, float):
-                others = ", ".join(_told(name, own[name]) for name in _telling(rows, own) if name != parameter)
+                others = ", ".join(_named(name, own[name]) for name in _telling(rows, own) if name != parameter)
                 curves.setdefault(f"{own['family']} ({others})" if others else own["family"], []).append((value, i))
         if not curves:
             known = sorted({name for row in rows for name, value in row.items() if isinstance(value, float)})
@@ -242,8 +264,8 @@ class Result:
             )
         return {name: sorted(points) for name, points in curves.items()}
 
-    def _value(self, i: int, own: Mapping[str, Any], parameter: str) -> Any:
-        """A policy's value of ``parameter``; what an estimator has by default is not in its specification."""
+    def _value(self, i: int, own: Row, parameter: str) -> Any:
+        """Return a policy's value of ``parameter``; what an estimator has by default is not in its specification."""
         _, of_estimator, name = parameter.partition("estimator_")
         if parameter in own or not of_estimator or "estimator" not in own:
             return own.get(parameter)
@@ -283,7 +305,8 @@ class Result:
             raise ValueError(
                 f"{path} was written in another format than {FORMAT}; read it with the version that wrote it"
             )
-        labels, rounds = tuple(content.pop("labels")), np.array(content.pop("rounds"))
+        labels = tuple(content.pop("labels"))
+        rounds = np.array(content.pop("rounds"))
         frame = pl.read_parquet(path)
         shape = (len(labels), len(frame) // len(labels), -1)
         regret, pulls = (frame[name].to_numpy().reshape(shape) for name in ("regret", "pulls"))
@@ -309,7 +332,7 @@ class ResultsByProblem(Mapping[str, Result]):
         return len(self._results)
 
     def summary(self) -> polars.DataFrame:
-        """`Result.summary` of all, with the problem as the first column."""
+        """Return `Result.summary` of all, with the problem as the first column."""
         pl = polars_for("summary()")
         frames = [
             result.summary().select(pl.lit(name).alias("problem"), pl.all()) for name, result in self._results.items()
@@ -328,7 +351,7 @@ class ResultsByProblem(Mapping[str, Result]):
 
 
 def final_regret(regret: F64) -> dict[str, float]:
-    """Mean, standard error and quantiles of the regret of several replications.
+    """Return mean, standard error and quantiles of the regret of several replications.
 
     >>> final_regret(np.array([1.0, 2.0, 3.0]))["median"]
     2.0
@@ -342,8 +365,8 @@ def final_regret(regret: F64) -> dict[str, float]:
     }
 
 
-def titles_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """The statistics with their titles that a table of these rows shows: no best arm where contexts decide which it is.
+def titles_of(rows: Sequence[Row]) -> dict[str, str]:
+    """Return the titles of the statistics that a table shows: no best arm where contexts decide which it is.
 
     >>> list(titles_of([{"best_arm_share": math.nan}])) == list(titles_of([{"best_arm_share": 0.5}]))[:-1]
     True
@@ -353,10 +376,11 @@ def titles_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     return {name: title for name, title in TITLES.items() if not (none and name == "best_arm_share")}
 
 
-def told(row: Mapping[str, Any], names: Iterable[str] = tuple(TITLES)) -> list[str]:
-    """Statistics of a row as tables show them, those of `TITLES` unless named.
+def formatted(row: Row, names: Iterable[str] = tuple(TITLES)) -> list[str]:
+    """Return statistics of a row as tables show them, those of `TITLES` unless named.
 
-    >>> told({"regret": 1234.56, "standard_error": np.nan, **dict.fromkeys(QUANTILES, 0.5), "best_arm_share": 0.75})
+    >>> row = {"regret": 1234.56, "standard_error": np.nan, **dict.fromkeys(QUANTILES, 0.5), "best_arm_share": 0.75}
+    >>> formatted(row)
     ['1,235', '–', '0.5', '0.5', '0.5', '75.0%']
     """
     return [
@@ -368,13 +392,13 @@ def told(row: Mapping[str, Any], names: Iterable[str] = tuple(TITLES)) -> list[s
 
 
 def best_of(means: F64) -> NDArray[np.bool_]:
-    """Which arms of each row are the best; there may be several."""
+    """Return which arms of each row are the best; there may be several."""
     best: NDArray[np.bool_] = means == means.max(axis=-1, keepdims=True)
     return best
 
 
 def best_share(pulls: I64, means: F64, horizon: int) -> float:
-    """The best arm's share of ``pulls`` (replications × arms); not a number where no arm is the best in all contexts.
+    """Return the best arm's share of ``pulls`` (replications × arms); NaN where no arm is the best in all contexts.
 
     >>> best_share(np.array([[3, 1], [1, 3]]), np.array([[0.5, 0.25], [0.5, 0.25]]), horizon=4)
     0.5
@@ -384,9 +408,9 @@ def best_share(pulls: I64, means: F64, horizon: int) -> float:
     return float((pulls * best_of(means)).sum(axis=1).mean() / horizon)
 
 
-def parameters_of(policy: dict[str, Any]) -> dict[str, Any]:
-    """The family and the parameters of a policy's specification; those of a schedule under the schedule's name."""
-    row: dict[str, Any] = {"family": policy["formula"].rpartition(":")[2]}
+def parameters_of(policy: Specification) -> Specification:
+    """Return the family and the parameters of a policy's specification, those of a schedule with its name."""
+    row: Specification = {"family": policy["formula"].rpartition(":")[2]}
     for name, value in policy["parameters"].items():
         if isinstance(value, dict) and "law" in value:
             row[name] = value["law"].rpartition(":")[2]
@@ -404,36 +428,37 @@ def parameters_of(policy: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
-def _telling(rows: Sequence[Mapping[str, Any]], own: Mapping[str, Any]) -> list[str]:
-    """The parameters by which a kind of policy is named: numbers and words, and of others those that differ."""
+def _telling(rows: Sequence[Row], own: Row) -> list[str]:
+    """Return the parameters by which a kind of policy is named: numbers and words, and of others those that differ."""
     alike = [row for row in rows if row.get("estimator") == own.get("estimator")]
     several = {name for row in alike for name in own if row.get(name) != own[name]}
     return [n for n, v in own.items() if n != "family" and (isinstance(v, float | str) or n in several)]
 
 
 def _cell(value: Any, nested: bool) -> Any:
-    """A value in a column of parameters; text where some value of the column is nested, for a column has one type."""
+    """Return a value for a column of parameters: text if a value of the column is nested, for a column has one type."""
     return text.short(value) if nested and value is not None else value
 
 
-def _told(name: str, value: Any) -> str:
+def _named(name: str, value: Any) -> str:
     if isinstance(value, str):
         return value
     return f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={text.short(value)}"
 
 
 def distinct(labels: list[str]) -> tuple[str, ...]:
-    """Labels that differ: the second of two equal ones gets a number."""
-    total, seen = Counter(labels), Counter[str]()
+    """Return labels that differ: the second of two equal ones gets a number."""
+    total = Counter(labels)
+    number = Counter[str]()
     differing = []
     for label in labels:
-        seen[label] += 1
-        differing.append(f"{label} #{seen[label]}" if total[label] > 1 else label)
+        number[label] += 1
+        differing.append(f"{label} #{number[label]}" if total[label] > 1 else label)
     return tuple(differing)
 
 
 def versions() -> dict[str, str]:
-    """What computed a result."""
+    """Return the versions of what computed a result."""
     return dict(_versions())
 
 

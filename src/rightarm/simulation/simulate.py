@@ -6,32 +6,30 @@ import contextlib
 import functools
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, TypedDict, Unpack, overload
+from typing import TypedDict, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rightarm.display import percent
 from rightarm.formula import check_count
+from rightarm.policies.inputs import check_memory, check_statistics, check_variances
+from rightarm.policies.policy import Policy
 from rightarm.problems.contextual import ContextProblem
 from rightarm.problems.random import AnyProblem, RandomProblem
-from rightarm.scores.inputs import check_memory, check_statistics, check_variances
-from rightarm.scores.policy import Policy
-from rightarm.simulation.argmax import WIDTH
-from rightarm.simulation.contextual import check_pair
-from rightarm.simulation.engine import Start
+from rightarm.simulation.engine import Plan, Start, plan_of
 from rightarm.simulation.jobs import Job, Outcome, available_cores, lanes_for, play_jobs, share_of
+from rightarm.simulation.kernels import WIDTH
 from rightarm.simulation.result import Result, ResultsByProblem, distinct
-from rightarm.text import percent
 from rightarm.types import F64
 
-Simulated = AnyProblem
-
 MOST_ROUNDS = 2**53  # a float counts no further
-MOST_CHECKPOINTS, MOST_WORKERS = 10**6, 1024
+MOST_CHECKPOINTS = 10**6
+MOST_WORKERS = 1024
 MOST_NUMBERS = 2**30  # of an array: eight gigabytes
 
 
-class Settings(TypedDict, total=False):
+class SimulationOptions(TypedDict, total=False):
     """What `simulate` may be given besides policies, problems and horizon."""
 
     replications: int
@@ -47,18 +45,20 @@ class Settings(TypedDict, total=False):
 
 
 Policies = Policy | Sequence[Policy]
-Problems = Sequence[Simulated] | Mapping[str, Simulated]
+Problems = Sequence[AnyProblem] | Mapping[str, AnyProblem]
 
 
-@overload
-def simulate(policies: Policies, problem: Simulated, *, horizon: int, **settings: Unpack[Settings]) -> Result: ...
 @overload
 def simulate(
-    policies: Policies, problem: Problems, *, horizon: int, **settings: Unpack[Settings]
+    policies: Policies, problem: AnyProblem, *, horizon: int, **settings: Unpack[SimulationOptions]
+) -> Result: ...
+@overload
+def simulate(
+    policies: Policies, problem: Problems, *, horizon: int, **settings: Unpack[SimulationOptions]
 ) -> ResultsByProblem: ...
 def simulate(
     policies: Policies,
-    problem: Simulated | Problems,
+    problem: AnyProblem | Problems,
     *,
     horizon: int,
     replications: int = 64,
@@ -74,114 +74,154 @@ def simulate(
 ) -> Result | ResultsByProblem:
     """Play every policy on ``problem`` for ``horizon`` rounds, ``replications`` times, and return what came of it.
 
-    - ``problem``: a `RandomProblem` is drawn afresh for every replication. A list of problems, or a dictionary of them
-      by name, is played as one job, and the result is a mapping from names to results, `ResultsByProblem`. On a problem
-      with contexts (`LinearProblem`, `Classification`, `ContextProblem`) regret is against the arm that is best in the
-      round's context; a policy without contexts plays it without looking at them.
-    - ``seed``: the same seed gives the same result, bit for bit, whatever ``workers`` and ``lanes`` are. Without one a
-      fresh seed is drawn, and the result tells it. Replication r of every policy meets the same luck, so differences
-      between policies are sharper than each of their means.
-    - ``checkpoints``: the rounds at which regret is recorded, or about how many, spaced evenly on a log scale.
-    - ``workers``: threads; one per core unless given. ``progress``: show a bar with the rate and the time left.
-    - ``pulls``, ``means``: statistics to start from, one of each per arm, as if those rounds had been played;
-      ``memory``: what a policy remembers besides, one value per arm for each of its columns; ``variances``: those of
-      the rewards, for policies that ask for them.
-    - ``lanes``: replications played side by side; chosen for speed unless given.
+    Parameters
+    ----------
+    policies
+        One policy, or several that differ from each other.
+    problem
+        A problem; a `RandomProblem` is drawn afresh for every replication. On a problem with contexts (`LinearProblem`,
+        `Classification`, `ContextProblem`) regret is against the arm that is best in the round's context; a policy
+        without contexts plays it without looking at them. A list of problems, or a dictionary of them by name, is
+        played as one job.
+    horizon
+        The rounds of each replication.
+    replications
+        Replication r of every policy meets the same luck, so differences between policies are sharper than each of
+        their means.
+    seed
+        The same seed gives the same result, bit for bit, whatever ``workers`` and ``lanes`` are. Without one a fresh
+        seed is drawn, which the result has.
+    checkpoints
+        The rounds at which regret is recorded, or about how many, spaced evenly on a log scale.
+    workers
+        Threads; one per core unless given.
+    progress
+        Show a bar with the rate and the time left.
+    pulls, means
+        Statistics to start from, one of each per arm, as if those rounds had been played.
+    memory
+        What a policy remembers besides, one value per arm for each of its columns.
+    variances
+        The variances of the rewards so far, for policies that ask for them.
+    lanes
+        Replications played side by side; chosen for speed unless given.
 
-    A warning says how many rewards were outside the range that a policy is for (`Policy.rewards`).
+    Returns
+    -------
+    Result or ResultsByProblem
+        The result; of several problems, a mapping from their names to results.
 
+    Warns
+    -----
+    UserWarning
+        If rewards were outside the range that a policy is for (`Policy.reward_range`).
+
+    Notes
+    -----
     Ctrl-C ends it cleanly within a moment.
 
+    Examples
+    --------
     >>> import rightarm as ra
-    >>> problem = ra.Bernoulli([0.9, 0.1])
+    >>> problem = ra.problems.Bernoulli([0.9, 0.1])
     >>> policies = [ra.BoltzmannGumbel(C=0.5), ra.UCB(C=0.5)]
     >>> result = ra.simulate(policies, problem, horizon=1_000, replications=16, seed=1)
     >>> result.regret.shape == (2, 16, result.rounds.size)
     True
-    >>> several = ra.simulate(policies, {"easy": problem, "hard": ra.Bernoulli([0.6, 0.5])}, horizon=1_000, seed=1)
-    >>> several["hard"].regret.shape == (2, 64, several["hard"].rounds.size)
+    >>> problems = {"easy": problem, "hard": ra.problems.Bernoulli([0.6, 0.5])}
+    >>> results = ra.simulate(policies, problems, horizon=1_000, seed=1)
+    >>> results["hard"].regret.shape == (2, 64, results["hard"].rounds.size)
     True
     """
-    chosen, problems = _check_policies(policies), _check_problems(problem)
+    chosen = _check_policies(policies)
+    problems = _check_problems(problem)
     horizon = check_count("horizon", horizon, most=MOST_ROUNDS)
     replications = check_count("replications", replications, most=MOST_NUMBERS)
     workers = available_cores() if workers is None else check_count("workers", workers, most=MOST_WORKERS)
     seed = int(np.random.SeedSequence().entropy) if seed is None else check_count("seed", seed, least=0)  # type: ignore[arg-type]
     size = len(chosen) * len(problems)
     lanes = lanes_for(replications, size, workers) if lanes is None else _check_lanes(lanes)
-    played = []
+    games = []
     for each in problems.values():
+        plans = [plan_of(policy, each) for policy in chosen]
+        if "t" in plans[0].problem_inputs:
+            check_fixed(each)
         start = check_start(chosen, each, pulls, means, memory, variances)
         rounds = check_checkpoints(checkpoints, start.rounds, horizon)
         _check_memory_for(len(chosen) * replications, each.arms, len(rounds), lanes)
-        played.append(_Play(chosen, each, start, seed, replications, rounds))
-    jobs = {job: place for play in played for job, place in play.jobs(lanes, workers)}
+        games.append(_Game(plans, start, seed, replications, rounds))
+    pieces = [piece for game in games for piece in game.pieces(lanes, workers)]
+    keepers = {id(job): keep for job, keep in pieces}
     silent = contextlib.nullcontext(lambda rounds: None)
-    with _bar(sum(job.rounds for job in jobs)) if progress else silent as on_rounds:
-        for job, outcome in play_jobs(jobs, workers, on_rounds):
-            jobs[job](outcome)
-    misfits = [text for play in played for text in play.misfits()]
+    with _bar(sum(job.rounds for job, _ in pieces)) if progress else silent as on_rounds:
+        for job, outcome in play_jobs([job for job, _ in pieces], workers, on_rounds):
+            keepers[id(job)](outcome)
+    misfits = [text for game in games for text in game.misfits()]
     if misfits:
         warnings.warn(f"policies got rewards that they are not for: {'; '.join(misfits)}", UserWarning, stacklevel=2)
-    results = [play.result() for play in played]
-    if isinstance(problem, Simulated):
+    results = [game.result() for game in games]
+    if isinstance(problem, AnyProblem):
         return results[0]
     return ResultsByProblem(dict(zip(problems, results, strict=True)))
 
 
-class _Play:
+class _Game:
     """Some policies on one problem: its jobs, and the arrays that their outcomes go into."""
 
     def __init__(
-        self,
-        policies: tuple[Policy, ...],
-        problem: Simulated,
-        start: Start,
-        seed: int,
-        replications: int,
-        rounds: tuple[int, ...],
+        self, plans: Sequence[Plan], start: Start, seed: int, replications: int, rounds: tuple[int, ...]
     ) -> None:
-        self.policies, self.problem, self.start, self.seed, self.rounds = policies, problem, start, seed, rounds
+        self.plans = plans
+        self.problem = plans[0].problem
+        self.start = start
+        self.seed = seed
         self.replications = replications
-        self.drawn = _drawn_means(problem, seed, replications)
-        self.regret = np.empty((len(policies), replications, len(rounds)))
-        self.pulls = np.empty((len(policies), replications, problem.arms), np.int64)
-        self.outside = [0] * len(policies)  # rewards that the policy is not for
+        self.rounds = rounds
+        self.drawn_means = _drawn_means(self.problem, seed, replications)
+        self.regret = np.empty((len(plans), replications, len(rounds)))
+        self.pulls = np.empty((len(plans), replications, self.problem.arms), np.int64)
+        self.outside = [0] * len(plans)  # rewards that the policy is not for
 
-    def jobs(self, lanes: int, workers: int) -> Iterator[tuple[Job, Callable[[Outcome], None]]]:
-        """The pieces, each with what is to be done with its outcome."""
+    def pieces(self, lanes: int, workers: int) -> Iterator[tuple[Job, Callable[[Outcome], None]]]:
+        """Yield the jobs, each with a function that takes its outcome."""
         if isinstance(self.problem, ContextProblem):
-            lanes = min(lanes, share_of(self.replications, len(self.policies), workers))
-        for index, policy in enumerate(self.policies):
+            lanes = min(lanes, share_of(self.replications, len(self.plans), workers))
+        for index, plan in enumerate(self.plans):
             for first in range(0, self.replications, lanes):
                 size = min(lanes, self.replications - first)
-                job = Job(policy, self.problem, self.start, self.seed, first, size, self.rounds, lanes)
+                job = Job(plan.policy, self.problem, self.start, self.seed, first, size, self.rounds, lanes)
                 yield job, functools.partial(self._keep, index, slice(first, first + size))
 
     def _keep(self, policy: int, replications: slice, outcome: Outcome) -> None:
-        self.regret[policy, replications], self.pulls[policy, replications] = outcome.regret, outcome.pulls
+        self.regret[policy, replications] = outcome.regret
+        self.pulls[policy, replications] = outcome.pulls
         self.outside[policy] += outcome.outside
 
     def misfits(self) -> Iterator[str]:
-        """For each policy that got rewards outside the range that it is for, how many."""
+        """Yield, for each policy that got rewards outside the range that it is for, how many there were."""
         total = self.replications * (self.rounds[-1] - self.start.rounds)
-        for policy, count in zip(self.policies, self.outside, strict=True):
-            if count and policy.rewards is not None:
-                low, high = policy.rewards
+        for plan, count in zip(self.plans, self.outside, strict=True):
+            if count and plan.policy.reward_range is not None:
+                low, high = plan.policy.reward_range
                 share = f"{count:,} of {total:,} rewards ({percent(count / total)})"
-                yield f"{policy} on {self.problem}: {share} outside [{low:g}, {high:g}]"
+                yield f"{plan.label} on {plan.title}: {share} outside [{low:g}, {high:g}]"
 
     def result(self) -> Result:
-        """All outcomes together."""
-        rounds = np.array(self.rounds)
-        known = (self.policies, self.problem, self.start, self.seed, rounds, self.regret, self.pulls, self.drawn)
-        return Result.of(*known)
+        """Return all outcomes together."""
+        return Result.of(
+            self.plans,
+            self.start,
+            self.seed,
+            rounds=np.array(self.rounds),
+            regret=self.regret,
+            pulls=self.pulls,
+            drawn_means=self.drawn_means,
+        )
 
 
-def _check_problems(problem: Any) -> dict[str, Simulated]:
-    """The problems by name; a list's are named by what they are."""
-    if isinstance(problem, Simulated):
-        check_fixed(problem)
+def _check_problems(problem: AnyProblem | Problems) -> dict[str, AnyProblem]:
+    """Return the problems by name; those of a list are named by what they are."""
+    if isinstance(problem, AnyProblem):
         return {"": problem}
     if isinstance(problem, Mapping):
         named = {str(name): each for name, each in problem.items()}
@@ -189,9 +229,8 @@ def _check_problems(problem: Any) -> dict[str, Simulated]:
         listed = list(problem) if np.iterable(problem) and not isinstance(problem, str) else [problem]
         named = dict(zip(distinct([str(each) for each in listed]), listed, strict=True))
     for each in named.values():
-        if not isinstance(each, Simulated):
+        if not isinstance(each, AnyProblem):
             raise TypeError(f"problem must be a problem such as Bernoulli([0.5, 0.4]), or several, got {problem!r}")
-        check_fixed(each)
     if not named:
         raise ValueError("problem must name at least one problem, got none")
     if len(set(named.values())) < len(named):
@@ -199,11 +238,11 @@ def _check_problems(problem: Any) -> dict[str, Simulated]:
     return named
 
 
-def check_fixed(problem: Simulated) -> None:
+def check_fixed(problem: AnyProblem) -> None:
     """Raise if rewards depend on the round: regret would then be counted against means that are not those of a round.
 
     >>> import rightarm as ra
-    >>> @ra.problem(mean=lambda level: level)
+    >>> @ra.problems.problem(mean=lambda level: level)
     ... def tides(t, *, level: float):
     ...     return level + np.sin(t)
     >>> check_fixed(tides([0.0, 1.0]))
@@ -216,20 +255,22 @@ def check_fixed(problem: Simulated) -> None:
 
 
 def _check_policies(policies: Policies) -> tuple[Policy, ...]:
-    listed = (policies,) if isinstance(policies, Policy) else tuple(policies) if np.iterable(policies) else (policies,)
+    if isinstance(policies, str):
+        raise TypeError(f"policies must be policies such as UCB(C=0.5), got {policies!r}")
+    listed = (policies,) if isinstance(policies, Policy) or not np.iterable(policies) else tuple(policies)
     for policy in listed:
         if not isinstance(policy, Policy):
             hint = "; call it with its parameters first" if callable(policy) else ""
             raise TypeError(f"policies must be policies such as UCB(C=0.5), got {policy!r}{hint}")
     if not listed:
         raise ValueError("policies must name at least one policy, got none")
-    if len(set(listed)) < len(listed):
+    if len(listed) > 1 and len(set(listed)) < len(listed):
         raise ValueError(f"policies must differ from each other, got {', '.join(map(str, listed))}")
     return listed
 
 
 def _drawn_means(problem: AnyProblem, seed: int, replications: int) -> F64 | None:
-    """The means of each replication's own problem; here all are drawn, so that a mistake shows before any is played."""
+    """Return the means of the problem that each replication draws; a mistake in one shows before any is played."""
     if not isinstance(problem, RandomProblem):
         return None
     return np.array([problem.draw(seed, replication).means for replication in range(replications)])
@@ -243,11 +284,11 @@ def check_start(
     memory: Mapping[str, ArrayLike] | None,
     variances: ArrayLike | None = None,
 ) -> Start:
-    """The statistics from which ``policies`` start on ``problem``; nothing pulled yet unless given."""
+    """Return the statistics from which ``policies`` start on ``problem``; nothing pulled yet unless given."""
     if (pulls is None) != (means is None):
         raise TypeError(f"pulls and means go together, got pulls={pulls!r} and means={means!r}")
-    for policy in policies:
-        check_pair(policy, problem)
+    if pulls is None and memory is None and variances is None:
+        return Start.of_nothing(problem.arms)
     if pulls is not None and np.any(pulls) and isinstance(problem, ContextProblem):
         raise ValueError(f"pulls and means are for problems without contexts, got {problem}")
     nothing = np.zeros(problem.arms)
@@ -264,15 +305,15 @@ def check_start(
         check_variances(policy, policy.asks_variance, variances, counts)
     spreads = check_variances(policies, False, variances, counts)
     return Start(
-        tuple(int(n) for n in counts),
-        tuple(np.where(counts > 0, averages, 0.0).tolist()),
-        tuple((name, tuple(column.tolist())) for name, column in kept.items()),
-        () if spreads is None else tuple(np.where(counts > 0, spreads, 0.0).tolist()),
+        pulls=tuple(int(n) for n in counts),
+        means=tuple(np.where(counts > 0, averages, 0.0).tolist()),
+        memory=tuple((name, tuple(column.tolist())) for name, column in kept.items()),
+        variances=() if spreads is None else tuple(np.where(counts > 0, spreads, 0.0).tolist()),
     )
 
 
 def check_checkpoints(checkpoints: int | Sequence[int], played: int, horizon: int) -> tuple[int, ...]:
-    """The rounds at which regret is recorded; the last is always the horizon's."""
+    """Return the rounds at which regret is recorded; the last is always the horizon's."""
     if played + horizon > MOST_ROUNDS:
         raise ValueError(f"horizon must be at most {MOST_ROUNDS - played:,} after {played:,} rounds, got {horizon}")
     if np.ndim(checkpoints) == 0:
@@ -286,7 +327,7 @@ def check_checkpoints(checkpoints: int | Sequence[int], played: int, horizon: in
 
 
 def _check_memory_for(runs: int, arms: int, checkpoints: int, lanes: int) -> None:
-    """Raise if no memory will do: better now than after hours."""
+    """Raise if no computer's memory will do: better now than after hours."""
     if runs * checkpoints > MOST_NUMBERS:
         raise ValueError(
             f"replications times policies times checkpoints must be at most {MOST_NUMBERS:,}, "

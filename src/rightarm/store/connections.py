@@ -1,18 +1,65 @@
-"""Connections to the two kinds of databases, each set up so that what was committed stays."""
+"""Connections to SQLite and PostgreSQL, and the errors of a store."""
 
 from __future__ import annotations
 
 import contextlib
 import re
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
-from rightarm.store.errors import Unavailable
+
+class Refused(Exception):
+    """Something that was asked of a store could not be done, and nothing has changed.
+
+    ``field`` is the part of the request that is wrong, if it is one; ``code`` a short name of what is wrong, for
+    programs.
+
+    >>> error = Conflict("key must be a new one for another request, got 'k' again", "key", code="key_taken")
+    >>> error.field, error.code, Missing("there is no bandit home", "name").code
+    ('key', 'key_taken', 'not_found')
+    """
+
+    code = "refused"
+
+    def __init__(self, detail: str, field: str | None = None, code: str | None = None) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.field = field
+        self.code = type(self).code if code is None else code
+
+    def __reduce__(self) -> tuple[type[Refused], tuple[str, str | None, str]]:
+        return type(self), (self.detail, self.field, self.code)
+
+
+class Missing(Refused):
+    """There is no such bandit or decision."""
+
+    code = "not_found"
+
+
+class Conflict(Refused):
+    """The request contradicts what is there already."""
+
+    code = "conflict"
+
+
+class Unavailable(Refused):
+    """The database does not answer, or its disk is full: something may have been written, or nothing."""
+
+    code = "unavailable"
+
+
+class Damaged(Refused):
+    """The database holds something else than was written to it."""
+
+    code = "damaged"
+
 
 SECONDS = 10  # after which a database is taken to be gone
 LIMITS = ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout")
@@ -35,19 +82,19 @@ class Database(NamedTuple):
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[Connection]:
-        """A transaction that writes; whatever the database has against it is `Unavailable`."""
-        with answering(), self.writing.begin() as connection:
+        """Open a transaction that writes; whatever the database has against it is `Unavailable`."""
+        with database_errors(), self.writing.begin() as connection:
             yield connection
 
     @contextlib.contextmanager
     def reads(self) -> Iterator[Connection]:
-        """A transaction that sees one moment of the database."""
-        with answering(), self.reading.connect() as connection:
+        """Open a transaction that sees one moment of the database."""
+        with database_errors(), self.reading.connect() as connection:
             yield connection
 
     @contextlib.contextmanager
     def long_reads(self) -> Iterator[Connection]:
-        """The same for as long as it takes: everything is read, and thought about meanwhile."""
+        """Open a transaction as `reads` does, without limits of time: for whoever reads everything."""
         with self.reads() as connection:
             if not is_sqlite(self.url):
                 for limit in LIMITS:
@@ -55,7 +102,7 @@ class Database(NamedTuple):
             yield connection
 
     def write_nothing(self, connection: Connection) -> None:
-        """Have the commit write to the disk as that of a decision does, without a change: it fails where that fails."""
+        """Make the commit write to the disk without a change, so that it fails where that of a decision would."""
         nothing = "PRAGMA user_version = 0" if is_sqlite(self.url) else "SELECT txid_current()"
         connection.exec_driver_sql(nothing)
 
@@ -66,8 +113,8 @@ class Database(NamedTuple):
 
 
 @contextlib.contextmanager
-def answering() -> Iterator[None]:
-    """Errors of the database within are `Unavailable`."""
+def database_errors() -> Iterator[None]:
+    """Turn errors of the database within into `Unavailable`."""
     try:
         yield
     except DBAPIError as error:
@@ -77,14 +124,24 @@ def answering() -> Iterator[None]:
 
 
 def is_sqlite(url: URL) -> bool:
-    """Whether a database is a file of SQLite."""
+    """Return whether a database is a file of SQLite."""
     return url.get_backend_name() == "sqlite"
 
 
 def connect(text: str, *, must_exist: bool = False) -> Database:
-    """The database at an address such as ``sqlite:///home.db`` or ``postgresql://user:password@host/name``.
+    """Return the database at an address; nothing is opened before it is used.
 
-    SQLite makes a file that is not there, unless it ``must_exist``.
+    Parameters
+    ----------
+    text : str
+        An address such as ``sqlite:///home.db`` or ``postgresql://user:password@host/name``.
+    must_exist : bool
+        Refuse a file that is not there; otherwise SQLite makes it.
+
+    Raises
+    ------
+    ValueError
+        If the address is none of SQLite or PostgreSQL.
     """
     try:
         url = make_url(text)
@@ -108,7 +165,7 @@ def _sqlite(url: URL, begin: str) -> Engine:
     engine = create_engine(url, connect_args={"timeout": SECONDS, "check_same_thread": False}, pool_size=8)
 
     @event.listens_for(engine, "connect")
-    def set_up(connection: Any, record: Any) -> None:
+    def set_up(connection: sqlite3.Connection, record: object) -> None:
         connection.isolation_level = None  # transactions begin where we say so
         try:
             for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "cache_size=-65536"):

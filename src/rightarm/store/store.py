@@ -1,37 +1,46 @@
-"""`Store`: the bandits of one database. Everything that changes them is a transaction here."""
+"""`Store`: the bandits of one database, each change a transaction; `Commits` joins what waits in one transaction."""
 
 from __future__ import annotations
 
 import contextlib
+import queue
 import re
 import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 import msgspec
-from sqlalchemy import Connection, Row, delete, func, select
-from sqlalchemy.dialects.postgresql import insert as insert_in_postgresql
-from sqlalchemy.dialects.sqlite import insert as insert_in_sqlite
+from sqlalchemy import Connection, Row, Select, Table, delete, select
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import SQLAlchemyError
 
+from rightarm.bandit.decide import create, new_first_id, new_key
+from rightarm.bandit.ledger import distinct
+from rightarm.bandit.recovery import policy_from
+from rightarm.bandit.state import State
 from rightarm.files import locked
-from rightarm.live.another_policy import policy_from
-from rightarm.live.decide import create
-from rightarm.live.draws import new_first_id, new_key
-from rightarm.live.names import distinct
-from rightarm.live.state import State
-from rightarm.logs.events import Created, check_time
+from rightarm.logs.events import END_OF_TIME, Created, check_time
 from rightarm.logs.lines import Head
 from rightarm.logs.settings import Settings
-from rightarm.messages import NAME, Definition
-from rightarm.scores.policy import Policy
+from rightarm.messages import NAME, Definition, Hour
+from rightarm.policies.policy import Policy
 from rightarm.store import migrations, schema
-from rightarm.store.connections import Database, connect
-from rightarm.store.errors import Conflict, Damaged, NotFound, Unavailable
-from rightarm.store.journal import HOUR, digest_of, first_digest
-from rightarm.store.live import KNOWN, TAKEN, Live, by_name, event_at, journal_of, load, read_events
+from rightarm.store.connections import Conflict, Damaged, Database, Missing, Unavailable, connect
+from rightarm.store.stored_bandit import StoredBandit, by_name, load, snapshot_of
+from rightarm.store.table_journal import (
+    FIND_BANDIT,
+    HOUR,
+    TAKE_BANDIT,
+    StoredEvent,
+    digest_of,
+    event_at,
+    first_digest,
+    journal_of,
+    read_events,
+)
 from rightarm.store.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -39,24 +48,45 @@ if TYPE_CHECKING:
 
 EVERY = 100_000  # events after which a snapshot is due, or a tenth of all if that is more; it takes a third of a second
 KEPT = 2  # snapshots of a bandit
-INSERT: dict[str, Any] = {"sqlite": insert_in_sqlite, "postgresql": insert_in_postgresql}
+TOGETHER = 512  # pieces of work in a transaction
+LONGEST_QUEUE = 10_000  # pieces of work that may wait; more are refused at once
+INSERT: dict[str, Callable[[Table], sqlite.Insert | postgresql.Insert]] = {
+    "sqlite": sqlite.insert,
+    "postgresql": postgresql.insert,
+}
+
+T = TypeVar("T")
 
 
-class Work(NamedTuple):
-    """Something to be done with a bandit, as a whole: a function of its `Live`."""
+class Creation(NamedTuple):
+    """A bandit to be made, if there is none of its name."""
+
+    definition: str
+    key: int
+    make: Callable[[float], tuple[Created, State]]
+    """Makes the first event, and the state after it, at a time."""
+
+
+class Work(NamedTuple, Generic[T]):
+    """Something to be done with a bandit, as a whole: a function of its `StoredBandit`."""
 
     name: str
-    function: Callable[[Live], Any]
+    function: Callable[[StoredBandit], T]
     reads: bool = False
     """Whether it changes nothing."""
-    make: Callable[[float], tuple[Created, State]] | None = None
-    """What makes the bandit's first event, and the state after it, at a time, if there is no such bandit."""
-    definition: str = ""
-    key: int = 0
+    creation: Creation | None = None
 
 
-PROBE = Work("", lambda live: None)
+PROBE = Work("", lambda bandit: None)
 """Work that is done just when that of others can be: it needs no bandit, and writes nothing."""
+
+
+def work_of(work: Work[T] | str, function: Callable[[StoredBandit], T] | None) -> Work[T]:
+    """Return work that is given as such, or as the name of a bandit and a function of it."""
+    if not isinstance(work, str):
+        return work
+    assert function is not None
+    return Work(work, function)
 
 
 class _BrokenOff(Exception):
@@ -70,33 +100,35 @@ class Store:
 
     >>> import tempfile, rightarm as ra
     >>> from rightarm.messages import Ask, Definition, Tell
-    >>> from rightarm.store import open_store, verbs
+    >>> from rightarm.store import open_store
     >>> folder = tempfile.TemporaryDirectory()
     >>> store = open_store(f"sqlite:///{folder.name}/home.db")
     >>> definition = Definition(arms=["red", "blue"], policy="UCB(C=0.5)", seed=1)
     >>> store.do(store.create("home", definition, ra.UCB(C=0.5), by="me"))
     True
-    >>> [choice] = store.do("home", lambda live: verbs.ask(live, Ask(unit="visitor 17")))
+    >>> [choice] = store.do("home", lambda bandit: bandit.ask(Ask(unit="visitor 17")))
     >>> choice.propensity, choice.version
     (0.5, 1)
-    >>> [told] = store.do("home", lambda live: verbs.tell(live, [Tell(decision=choice.decision, reward=1.0)]))
-    >>> told.outcome
+    >>> [answer] = store.do("home", lambda bandit: bandit.tell([Tell(decision=choice.decision, reward=1.0)]))
+    >>> answer.outcome
     'learned'
     >>> store.close()
     >>> folder.cleanup()
     """
 
     def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
-        self.database, self.clock, self.tokens = database, clock, Tokens(database)
+        self.database = database
+        self.clock = clock
+        self.tokens = Tokens(database)
         self.folded = 0
-        """How many events of others were folded."""
-        self._lives: dict[str, Live] = {}
+        """The number of events of other replicas that were folded."""
+        self._bandits: dict[str, StoredBandit] = {}
         self._lock = threading.Lock()
         self._guard: BaseFileLock | None = None  # of a file of SQLite
         self._now = 0.0
 
     def hold(self) -> None:
-        """Be the only process that decides on a file of SQLite: several would wait for each other."""
+        """Lock a file of SQLite, so that no other process decides on it: they would wait for each other."""
         file = self.database.file
         if file is not None:
             self._guard = locked(file.with_name(file.name + ".lock"), "store", file)
@@ -104,28 +136,50 @@ class Store:
     def close(self) -> None:
         """Write snapshots, and close all connections."""
         with self._lock:
-            for live in self._lives.values():
-                if live.version > live.saved:
-                    self._snapshot(live)
-            self._lives.clear()
+            for bandit in self._bandits.values():
+                if bandit.version > bandit.in_snapshot:
+                    self._snapshot(bandit)
+            self._bandits.clear()
             self.database.close()
             if self._guard is not None:
                 self._guard.release()
 
     # Changes.
 
-    def do(self, work: Work | str, function: Callable[[Live], Any] | None = None) -> Any:
-        """Do one piece of work in a transaction of its own, and give its result or raise its error."""
-        if isinstance(work, str):
-            assert function is not None
-            work = Work(work, function)
-        [result] = self.run([work])
+    def do(self, work: Work[T] | str, function: Callable[[StoredBandit], T] | None = None) -> T:
+        """Do one piece of work in a transaction of its own, and return its result or raise its error.
+
+        Parameters
+        ----------
+        work : Work or str
+            The work, or the name of a bandit.
+        function : callable, optional
+            The function of the bandit that is to be called, if ``work`` is a name.
+        """
+        [result] = self.run([work_of(work, function)])
         if isinstance(result, Exception):
             raise result
-        return result
+        return cast(T, result)
 
-    def create(self, name: str, definition: Definition, policy: Policy, by: str) -> Work:
-        """The work that makes a bandit: True if it is new, False if it was there just so."""
+    def create(self, name: str, definition: Definition, policy: Policy, by: str) -> Work[bool]:
+        """Return the work that makes a bandit; its result is True if the bandit is new, False if an equal one is there.
+
+        Parameters
+        ----------
+        name : str
+            The name of the bandit.
+        definition : Definition
+            Its arms and settings.
+        policy : Policy
+            The policy that the definition has as a text.
+        by : str
+            Who makes it.
+
+        Raises
+        ------
+        Conflict
+            When the work is done, if there is a bandit of this name that was made of something else.
+        """
         if not re.fullmatch(NAME, name):
             raise ValueError(f"name must match {NAME}, got {name!r:.120}")
         text = msgspec.json.encode(definition, order="sorted").decode()
@@ -137,195 +191,217 @@ class Store:
             settings = Settings(**{name: getattr(definition, name) for name in fields})
             prior = by_name("prior", definition.prior, definition.arms)
             first_id = new_first_id(definition.seed)
-            event, mine = create(distinct(definition.arms), policy, settings, prior, first_id, now, by)
+            names = distinct(definition.arms)
+            event, mine = create(names, policy, settings, prior=prior, first_id=first_id, now=now, by=by)
             return event, mine
 
-        def check(live: Live) -> bool:
-            if live.definition != text:
+        def check(bandit: StoredBandit) -> bool:
+            if bandit.definition != text:
                 raise Conflict(f"{name} is there already, and was made of something else; PATCH changes it", "name")
-            return live.state is mine
+            return bandit.state is mine
 
-        return Work(name, check, False, make, text, new_key(definition.seed))
+        return Work(name, check, creation=Creation(text, new_key(definition.seed), make))
 
-    def run(self, works: Sequence[Work]) -> list[Any]:
-        """Do all of it in one transaction, each piece wholly or not at all; gives results, or errors in their place.
+    def run(self, works: Sequence[Work[Any]]) -> list[Any]:
+        """Do all of it in one transaction, each piece wholly or not at all.
 
-        What was done is in the database when this returns. If that cannot be had, `Unavailable` is raised.
+        What was done is in the database when this returns.
+
+        Parameters
+        ----------
+        works : sequence of Work
+            What is to be done, in this order.
+
+        Returns
+        -------
+        list
+            The result of each piece, or the error that it raised.
+
+        Raises
+        ------
+        Unavailable
+            If the database does not take the transaction.
         """
         with self._lock:
             try:
                 return self._run(works)
             except _BrokenOff:
-                return [self._alone(work) for work in works]
+                return [self._run_alone(work) for work in works]
 
-    def _alone(self, work: Work) -> Any:
+    def _run_alone(self, work: Work[Any]) -> object:
         """Do one piece of work in a transaction of its own, and return its result or its error."""
         try:
             return self._run([work])[0]
         except _BrokenOff as error:
             return error.__cause__
 
-    def _run(self, works: Sequence[Work]) -> list[Any]:
+    def _run(self, works: Sequence[Work[Any]]) -> list[object]:
         # All take rows in the same order, so that nobody waits in a ring.
         names = sorted({work.name for work in works if work is not PROBE})
-        reads = {name: all(work.reads for work in works if work.name == name) for name in names}
-        self._now = check_time(self.clock())
-        lives = dict[str, Live | Damaged | None]()
+        writes = {work.name for work in works if not work.reads}
+        self._now = float(self.clock())
+        if not 0 <= self._now < END_OF_TIME:
+            check_time(self._now)  # which says what is wrong
+        bandits = dict[str, StoredBandit | Damaged | None]()
         try:
             with self.database.transaction() as connection:
                 for name in names:
-                    lives[name] = self._take(connection, name, reads[name])
-                results = [self._result(work, lives, connection) for work in works]
-                used = [live for live in lives.values() if isinstance(live, Live)]
-                for live in used:
-                    live.write(connection)
+                    bandits[name] = self._take(connection, name, name in writes)
+                results = [self._result(work, bandits, connection) for work in works]
+                used = [bandit for bandit in bandits.values() if isinstance(bandit, StoredBandit)]
+                for bandit in used:
+                    bandit.write(connection)
                 if PROBE in works:
                     self.database.write_nothing(connection)
-            for live in used:
-                live.done()
-                self._lives[live.name] = live
+            for bandit in used:
+                bandit.committed()
+                self._bandits[bandit.name] = bandit
         except BaseException:  # what is in memory may be ahead of the database, or not: it is folded again
             for name in names:
-                self._lives.pop(name, None)
+                self._bandits.pop(name, None)
             raise
-        for live in used:
-            if live.version - live.saved >= max(EVERY, live.saved // 10):
-                self._snapshot(live)
+        for bandit in used:
+            if bandit.version - bandit.in_snapshot >= max(EVERY, bandit.in_snapshot // 10):
+                self._snapshot(bandit)
         return results
 
-    def _take(self, connection: Connection, name: str, reads: bool) -> Live | Damaged | None:
-        """A bandit with all its events so far; nobody else changes it before the transaction ends.
+    def _take(self, connection: Connection, name: str, writes: bool) -> StoredBandit | Damaged | None:
+        """Return a bandit with all its events so far, and with windows closed if more events may follow.
 
-        One that does not follow from its events is an error of those who want it, not of others.
+        Nobody else changes it before the transaction ends. One that does not follow from its events is an error of
+        those who want it, not of others.
         """
-        row = _found(connection, name, KNOWN if reads else TAKEN)
+        row = _find_row(connection, name, TAKE_BANDIT if writes else FIND_BANDIT)
         if row is None:
             return None
         try:
-            return self._folded(row, connection, reads)
+            bandit = self._bandits.get(name)
+            if bandit is None or bandit.id != row.id:
+                bandit = load(row, connection)
+            else:
+                self.folded += bandit.follow(row, connection)
+            bandit.connection = connection
+            bandit.now = self._now
+            if writes:
+                bandit.close_windows()
+            return bandit
         except (Damaged, KeyError, TypeError, ValueError) as error:
-            self._lives.pop(name, None)
+            self._bandits.pop(name, None)
             return Damaged(f"{name} cannot be used: {error}")
 
-    def _folded(self, row: Row[Any], connection: Connection, reads: bool) -> Live:
-        """The bandit of a row with all its events, and with windows closed if more may follow."""
-        live = self._lives.get(row.name)
-        if live is None or live.id != row.id:
-            live = load(row, connection)
-        else:
-            self.folded += live.follow(row, connection)
-        live.connection = connection
-        live.now = self._now
-        if not reads and live.status != "archived":
-            live.close_windows()
-        return live
-
-    def _result(self, work: Work, lives: dict[str, Live | Damaged | None], connection: Connection) -> Any:
+    def _result(
+        self, work: Work[Any], bandits: dict[str, StoredBandit | Damaged | None], connection: Connection
+    ) -> object:
         """Return what a piece of work gives, or the error that it raises.
 
         Work decides everything before it changes anything: if it raises, the state is what it was.
         """
         if work is PROBE:
             return None
-        live = lives[work.name]
-        if live is None and work.make is None:
-            return NotFound(f"there is no bandit {work.name}", "name")
-        if isinstance(live, Damaged):
-            return live
-        before = -1 if live is None else live.version
+        bandit = bandits[work.name]
+        if isinstance(bandit, Damaged):
+            return bandit
+        before = -1
         try:
-            if live is None:
-                live = lives[work.name] = self._made(work, connection)
-                before = live.version
-            return work.function(live)
+            if bandit is None:
+                if work.creation is None:
+                    return Missing(f"there is no bandit {work.name}", "name")
+                bandit = self._make(work.name, work.creation, connection)
+                bandits[work.name] = bandit
+            before = bandit.version
+            return work.function(bandit)
         except SQLAlchemyError:
             raise
         except Exception as error:  # also a defect of ours, which must not touch the work of others
-            if live is not None and live.version != before:
+            if bandit is not None and bandit.version != before:
                 raise _BrokenOff from error
             return error
 
-    def _made(self, work: Work, connection: Connection) -> Live:
+    def _make(self, name: str, creation: Creation, connection: Connection) -> StoredBandit:
         """Make a new bandit; or, if another replica has just made it, take that one."""
-        assert work.make is not None
-        created, state = work.make(self._now)
+        created, state = creation.make(self._now)
         identity = uuid.uuid4().hex
-        key = f"{work.key:032x}"
+        key = f"{creation.key:032x}"
         row = {
-            "name": work.name,
+            "name": name,
             "identity": identity,
-            "definition": work.definition,
+            "definition": creation.definition,
             "created": self._now,
             "key": key,
             "status": "running",
             "last": 0,
-            "digest": first_digest(work.name, identity, work.definition, self._now, key),
+            "digest": first_digest(name, identity, creation.definition, self._now, key),
         }
-        insert_into = INSERT[connection.dialect.name]
-        connection.execute(insert_into(schema.bandits).values(row).on_conflict_do_nothing())
-        found = connection.execute(TAKEN, {"name": work.name}).one()
+        insert = INSERT[connection.dialect.name]
+        connection.execute(insert(schema.bandits).values(row).on_conflict_do_nothing())
+        found = connection.execute(TAKE_BANDIT, {"name": name}).one()
         if found.identity != identity:
-            live = load(found, connection)
+            bandit = load(found, connection)
         else:
             state.find_policy = policy_from
-            live = Live(found, journal_of(found, connection), state)
-            live.journal.append([created])
-        live.connection = connection
-        live.now = self._now
-        return live
+            bandit = StoredBandit(found, journal_of(found, connection), state)
+            bandit.journal.append([created])
+        bandit.connection = connection
+        bandit.now = self._now
+        return bandit
 
-    def _snapshot(self, live: Live) -> None:
+    def _snapshot(self, bandit: StoredBandit) -> None:
         """Write the fold so far, so that the next start is quick.
 
         Events are committed without it: if it cannot be written now, the next one is due in its time.
         """
-        state, live.saved = live.snapshot(), live.version
-        row = {"bandit": live.id, "n": live.version, "state": state, "digest": digest_of(str(live.version), state)}
+        n = bandit.version
+        state = snapshot_of(bandit.state, bandit.journal)
+        bandit.in_snapshot = n
+        row = {"bandit": bandit.id, "n": n, "state": state, "digest": digest_of(str(n), state)}
         table = schema.snapshots
         with contextlib.suppress(Unavailable), self.database.transaction() as connection:
             connection.execute(INSERT[connection.dialect.name](table).values(row).on_conflict_do_nothing())
-            last = select(table.c.n).where(table.c.bandit == live.id).order_by(table.c.n.desc()).limit(KEPT)
-            connection.execute(delete(table).where(table.c.bandit == live.id, table.c.n.not_in(last)))
+            last = select(table.c.n).where(table.c.bandit == bandit.id).order_by(table.c.n.desc()).limit(KEPT)
+            connection.execute(delete(table).where(table.c.bandit == bandit.id, table.c.n.not_in(last)))
 
     # What can be read at any time.
 
     def bandits(self) -> list[str]:
-        """The names of all bandits."""
+        """Return the names of all bandits."""
         with self.database.reads() as connection:
             return list(connection.execute(select(schema.bandits.c.name).order_by(schema.bandits.c.name)).scalars())
 
     def events(self, name: str, after: int = 0, limit: int | None = None) -> Iterator[bytes]:
-        """The events of a bandit after a number, each a line of JSON as logs have them."""
+        """Yield the events of a bandit after a number, each a line of JSON as logs have them."""
+        for stored in self.stored_events(name, after, limit):
+            yield stored.numbered()
+
+    def stored_events(self, name: str, after: int = 0, limit: int | None = None) -> Iterator[StoredEvent]:
+        """Yield the events of a bandit after a number, as the table has them."""
         with self.database.reads() as connection:
-            row = self._row(connection, name)
-            for stored in read_events(connection, row.id, after, limit):
-                yield stored.numbered()
+            yield from read_events(connection, _row(connection, name).id, after, limit)
 
     def head(self, name: str) -> Head:
-        """The head of a log with the events of a bandit."""
+        """Return the head of a log with the events of a bandit."""
         with self.database.reads() as connection:
-            row = self._row(connection, name)
+            row = _row(connection, name)
         return Head(row.identity, 1, 1, row.created)
 
-    def history(self, name: str, hours: int | None = None) -> list[dict[str, Any]]:
-        """Decisions and rewards by hour and arm, of all hours or the last so many; ``hour`` is when it begins."""
+    def history(self, name: str, hours: int | None = None) -> list[Hour]:
+        """Return decisions and rewards by hour and arm, of all hours or the last so many."""
         table = schema.counts.c
         with self.database.reads() as connection:
-            row = self._row(connection, name)
+            row = _row(connection, name)
             since = 0 if hours is None else int(self.clock() // HOUR) - hours + 1
             rows = connection.execute(
                 select(table.hour, table.arm, table.decisions, table.rewards, table.total)
                 .where(table.bandit == row.id, table.hour >= since)
                 .order_by(table.hour, table.arm)
             ).fetchall()
-        names = self.do(Work(name, lambda live: list(live.state.names), reads=True)) if rows else []
-        return [{**found._asdict(), "hour": found.hour * HOUR, "arm": names[found.arm]} for found in rows]
+        arms = self.do(Work(name, lambda bandit: list(bandit.state.names), reads=True)) if rows else []
+        return [Hour(**{**row._asdict(), "hour": row.hour * HOUR, "arm": arms[row.arm]}) for row in rows]
 
     def decision(self, name: str, number: int) -> dict[str, Any] | None:
-        """A decision with the event that has answered it, if one has."""
+        """Return a decision with the event that has answered it, if one has; None if it was never made."""
         table = schema.decisions.c
         with self.database.reads() as connection:
-            row = self._row(connection, name)
+            row = _row(connection, name)
             found = connection.execute(
                 select(table.n, table.answer).where(table.bandit == row.id, table.id == number)
             ).first()
@@ -335,31 +411,29 @@ class Store:
             events = [msgspec.json.decode(event_at(connection, row.id, n).numbered()) for n in places]
         return {"decision": events[0], "answer": events[1] if len(events) > 1 else None}
 
-    def totals(self, name: str) -> tuple[int, int]:
-        """How many decisions were made, and how many rewards were learned."""
-        table = schema.counts.c
-        with self.database.reads() as connection:
-            row = self._row(connection, name)
-            found = connection.execute(
-                select(func.sum(table.decisions), func.sum(table.rewards)).where(table.bandit == row.id)
-            ).one()
-        return int(found[0] or 0), int(found[1] or 0)
 
-    def _row(self, connection: Connection, name: str) -> Row[Any]:
-        row = _found(connection, name, KNOWN)
-        if row is None:
-            raise NotFound(f"there is no bandit {name}", "name")
-        return row
-
-
-def _found(connection: Connection, name: str, statement: Any) -> Row[Any] | None:
-    """The row of a bandit; whatever cannot be a name is not sent: PostgreSQL fails of some texts."""
-    row: Row[Any] | None = connection.execute(statement, {"name": name}).first() if re.fullmatch(NAME, name) else None
+def _row(connection: Connection, name: str) -> Row[Any]:
+    row = _find_row(connection, name, FIND_BANDIT)
+    if row is None:
+        raise Missing(f"there is no bandit {name}", "name")
     return row
 
 
+def _find_row(connection: Connection, name: str, statement: Select[Any]) -> Row[Any] | None:
+    """Return the row of a bandit; whatever cannot be a name is not sent: PostgreSQL fails on some texts."""
+    return connection.execute(statement, {"name": name}).first() if re.fullmatch(NAME, name) else None
+
+
 def open_store(url: str, *, clock: Callable[[], float] = time.time) -> Store:
-    """The store at an address such as ``sqlite:///home.db`` or ``postgresql://user@host/name``; made if it is empty."""
+    """Open a store, and make its tables if the database is empty.
+
+    Parameters
+    ----------
+    url : str
+        An address such as ``sqlite:///home.db`` or ``postgresql://user@host/name``.
+    clock : callable
+        Gives the time in seconds since 1970.
+    """
     database = connect(url)
     try:
         migrations.prepare(database)
@@ -367,3 +441,113 @@ def open_store(url: str, *, clock: Callable[[], float] = time.time) -> Store:
         database.close()
         raise
     return Store(database, clock)
+
+
+Done = Callable[[object], None]  # takes a result, or the error in its place
+Item = tuple[Work[Any], Done]
+
+
+class CommitStatus(NamedTuple):
+    """The length of the queue, and the error of the last transaction if it failed."""
+
+    waiting: int
+    last_error: str | None
+
+
+class Commits:
+    """One transaction for all that waits: a thread of its own decides, writes, and then answers.
+
+    Any thread may hand in work; a result comes when its transaction is committed.
+
+    Parameters
+    ----------
+    store : Store
+        The store, which belongs to the commits from now on.
+    most : int
+        The largest number of pieces of work in one transaction.
+    """
+
+    def __init__(self, store: Store, most: int = TOGETHER) -> None:
+        self.store = store
+        self.observe: Callable[[int, float, int], None] | None = None
+        """Called after every transaction: pieces of work, seconds, and events of others that were folded."""
+        self._most = most
+        self._queue: queue.SimpleQueue[Item | None] = queue.SimpleQueue()
+        self._last_error: str | None = None
+        self._closed = False
+        self._lock = threading.Lock()  # so that nothing is put behind the end
+        self._thread = threading.Thread(target=self._loop, name="commits", daemon=True)
+        self._thread.start()
+
+    @property
+    def status(self) -> CommitStatus:
+        """The present status."""
+        return CommitStatus(self._queue.qsize(), self._last_error)
+
+    def submit(self, work: Work[T] | str, function: Callable[[StoredBandit], T] | None = None) -> Future[T]:
+        """Have work done with others; the future gives its result, or raises its error."""
+        future: Future[T] = Future()
+
+        def done(result: object) -> None:
+            if future.set_running_or_notify_cancel():
+                if isinstance(result, BaseException):
+                    future.set_exception(result)
+                else:
+                    future.set_result(cast(T, result))
+
+        self.call(work_of(work, function), done)
+        return future
+
+    def call(self, work: Work[Any], done: Done) -> None:
+        """Have work done with others; ``done`` gets its result, or its error, in the thread of the commits."""
+        with self._lock:
+            if self._closed or self._queue.qsize() > LONGEST_QUEUE:
+                raise Unavailable("the service is closing" if self._closed else "too many requests are waiting")
+            self._queue.put((work, done))
+
+    def close(self) -> None:
+        """Finish what waits, and write snapshots; afterwards nothing is taken."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            self._queue.put(None)
+        self._thread.join()
+        self.store.close()
+
+    def _loop(self) -> None:
+        is_open = True
+        while is_open:
+            items, is_open = self._waiting()
+            if items:
+                self._commit(items)
+
+    def _waiting(self) -> tuple[list[Item], bool]:
+        """Return all that waits, after something does; and whether more may come."""
+        items = list[Item]()
+        item = self._queue.get()
+        while item is not None:
+            items.append(item)
+            if len(items) == self._most:
+                return items, True
+            try:
+                item = self._queue.get_nowait()
+            except queue.Empty:
+                return items, True
+        return items, False
+
+    def _commit(self, items: list[Item]) -> None:
+        begin = time.perf_counter()
+        folded = self.store.folded
+        results: Sequence[object]
+        try:
+            results = self.store.run([work for work, _ in items])
+        except Exception as error:  # whatever it is, those who wait must hear of it
+            self._last_error = str(error)
+            results = [error] * len(items)
+        else:
+            self._last_error = None
+        for (_, done), result in zip(items, results, strict=True):
+            done(result)
+        if self.observe is not None:
+            self.observe(len(items), time.perf_counter() - begin, self.store.folded - folded)

@@ -9,9 +9,9 @@ import secrets
 import time
 from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import Row, insert, select, update
 
 from rightarm.formula import check_number
 from rightarm.store.connections import Database
@@ -21,11 +21,11 @@ SCOPES = ("ask", "tell", "read", "admin")
 LONGEST_LABEL = 200
 SHAPE = re.compile(r"ra_([0-9a-f]{16})_[A-Za-z0-9_-]{43}")  # the id, and 32 random bytes
 PATTERN = re.compile(r"[A-Za-z0-9*][A-Za-z0-9._*-]{0,99}")  # the name of a bandit, in which * is any text
-NOBODYS = "0" * 64  # a digest that no token has
+NO_DIGEST = "0" * 64  # a digest that no token has
 
 
 class Token(NamedTuple):
-    """What is known of a token: all but its secret."""
+    """A token without its secret."""
 
     id: str
     label: str
@@ -39,7 +39,7 @@ class Token(NamedTuple):
     revoked: float | None
 
     def allows(self, scope: str, bandit: str) -> bool:
-        """Whether it is good for something that needs ``scope``, with the bandit of that name."""
+        """Return whether the token is good for ``scope`` with the bandit of that name."""
         return scope in self.scopes and any(fnmatchcase(bandit, pattern) for pattern in self.bandits)
 
 
@@ -62,12 +62,25 @@ class Tokens:
     """
 
     def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
-        self._database, self._clock = database, clock
+        self._database = database
+        self._clock = clock
 
     def add(
         self, label: str, scopes: str | Iterable[str], bandits: str | Iterable[str] = "*", rate: float | None = None
     ) -> str:
-        """Make a token and give it, ``ra_<id>_<secret>``: it can be seen this once, and never again."""
+        """Make a token and return it, ``ra_<id>_<secret>``: it can be seen this once, and never again.
+
+        Parameters
+        ----------
+        label : str
+            Whom it is for.
+        scopes : str or iterable of str
+            Some of ask, tell, read and admin.
+        bandits : str or iterable of str
+            Names of bandits, in which * stands for any text.
+        rate : float, optional
+            Requests a second that it may make.
+        """
         number = secrets.token_hex(8)
         text = f"ra_{number}_{secrets.token_urlsafe(32)}"
         row = {
@@ -84,7 +97,7 @@ class Tokens:
         return text
 
     def list(self) -> list[Token]:
-        """All tokens, the oldest first, those that were revoked too."""
+        """Return all tokens, the oldest first, those that were revoked too."""
         with self._database.reads() as connection:
             rows = connection.execute(select(table).order_by(table.c.created, table.c.id))
             return [_token(row) for row in rows]
@@ -96,7 +109,7 @@ class Tokens:
             return connection.execute(update(table).where(current).values(revoked=self._clock())).rowcount == 1
 
     def find(self, text: str) -> Token | None:
-        """The token that ``text`` is, if it is one that was not revoked.
+        """Return the token that ``text`` is, if it is one that was not revoked.
 
         An unknown id takes the same comparison as a known one, and none of them ends at the first letter that differs:
         how long an answer takes tells nothing of digests.
@@ -105,23 +118,30 @@ class Tokens:
         number = shaped[1] if shaped else ""
         with self._database.reads() as connection:
             row = connection.execute(select(table).where(table.c.id == number)).one_or_none()
-        same = hmac.compare_digest(_digest(text), NOBODYS if row is None else row.digest)
+        same = hmac.compare_digest(_digest(text), NO_DIGEST if row is None else row.digest)
         return _token(row) if row is not None and same and row.revoked is None else None
 
     def any(self) -> bool:
-        """Whether there ever was a token: a store does not open to everybody because the last one was revoked."""
+        """Return whether there ever was a token: a store does not open to all because the last one was revoked."""
         with self._database.reads() as connection:
             return connection.execute(select(table.c.id).limit(1)).first() is not None
 
 
 def _digest(text: str) -> str:
-    """The SHA-256 of a token. Slow hashes protect what people can think of; nobody guesses 256 random bits."""
+    """Return the SHA-256 of a token. Slow hashes protect what people think up; nobody guesses 256 random bits."""
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
-def _token(row: Any) -> Token:
-    known = row.id, row.label, tuple(row.scopes.split()), tuple(row.bandits.split())
-    return Token(*known, row.rate, row.created, row.revoked)
+def _token(row: Row[tuple[object, ...]]) -> Token:
+    return Token(
+        id=row.id,
+        label=row.label,
+        scopes=tuple(row.scopes.split()),
+        bandits=tuple(row.bandits.split()),
+        rate=row.rate,
+        created=row.created,
+        revoked=row.revoked,
+    )
 
 
 def _label(label: str) -> str:
@@ -131,7 +151,7 @@ def _label(label: str) -> str:
 
 
 def _scopes(scopes: str | Iterable[str]) -> list[str]:
-    """The scopes in their usual order, each once."""
+    """Return the scopes in their usual order, each once."""
     given = _several("scopes", scopes)
     for scope in given:
         if scope not in SCOPES:
@@ -148,7 +168,7 @@ def _patterns(bandits: str | Iterable[str]) -> list[str]:
 
 
 def _several(name: str, given: str | Iterable[str]) -> list[str]:
-    """Several words, given as such or as one text with commas or spaces between them."""
+    """Return several words, given as such or as one text with commas or spaces between them."""
     words = given.replace(",", " ").split() if isinstance(given, str) else list(given)
     if not words or not all(isinstance(word, str) for word in words):
         raise ValueError(f"{name} must be one or more words, got {given!r:.60}")

@@ -1,0 +1,54 @@
+# Written by `python -m rightarm.stubs`.
+
+from rightarm.policies import APE2 as APE2
+from rightarm.policies import AnytimeMOSS as AnytimeMOSS
+from rightarm.bandit import Bandit as Bandit
+from rightarm.policies import BetaThompson as BetaThompson
+from rightarm.policies import Boltzmann as Boltzmann
+from rightarm.policies import BoltzmannGumbel as BoltzmannGumbel
+from rightarm.bandit import Decision as Decision
+from rightarm.policies import EXP3 as EXP3
+from rightarm.policies import EXP3PlusPlus as EXP3PlusPlus
+from rightarm.policies import EXP3PlusPlusImproved as EXP3PlusPlusImproved
+from rightarm.policies import EpsilonGreedy as EpsilonGreedy
+from rightarm.policies import ExploreThenCommit as ExploreThenCommit
+from rightarm.policies import GaussianKLUCB as GaussianKLUCB
+from rightarm.policies import GaussianThompson as GaussianThompson
+from rightarm.policies import KLMS as KLMS
+from rightarm.policies import KLUCB as KLUCB
+from rightarm.policies import LinMED as LinMED
+from rightarm.policies import LinTS as LinTS
+from rightarm.policies import MOSS as MOSS
+from rightarm.policies import Maillard as Maillard
+from rightarm.policies import PerturbedMean as PerturbedMean
+from rightarm.policies import Policy as Policy
+from rightarm.policies import RandUCB as RandUCB
+from rightarm.policies import ResidualGumbel as ResidualGumbel
+from rightarm.simulation import Result as Result
+from rightarm.policies import RobustUCB as RobustUCB
+from rightarm.policies import ScaledGumbel as ScaledGumbel
+from rightarm.policies import SoftMix as SoftMix
+from rightarm.policies import SquareCB as SquareCB
+from rightarm.policies import UCB as UCB
+from rightarm.policies import UCB1 as UCB1
+from rightarm.policies import UCBImproved as UCBImproved
+from rightarm.client import connect as connect
+from rightarm import estimators as estimators
+from rightarm.evaluation import evaluate as evaluate
+from rightarm import evaluation as evaluation
+from rightarm import experiments as experiments
+from rightarm import inference as inference
+from rightarm import logs as logs
+from rightarm import noise as noise
+from rightarm import policies as policies
+from rightarm.policies import policy as policy
+from rightarm.policies import probabilities as probabilities
+from rightarm import problems as problems
+from rightarm import reports as reports
+from rightarm.policies import schedules as schedules
+from rightarm.simulation import simulate as simulate
+from rightarm import testing as testing
+from rightarm import theory as theory
+
+__all__: list[str]
+__version__: str

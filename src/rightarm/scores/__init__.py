@@ -1,1 +1,0 @@
-"""What a policy is: a formula for a score, for one live decision and compiled."""
