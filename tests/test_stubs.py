@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import assert_type
 
 import pytest
+from filelock import FileLock
 
 import rightarm as ra
 from rightarm.stubs import MODULES, path_of, stub
@@ -65,16 +66,28 @@ def test_wrong_parameters_are_errors_also_when_it_runs() -> None:
         ra.MOSS()  # type: ignore[call-arg]
 
 
+def run_checker(checker: str, file: Path) -> subprocess.CompletedProcess[str]:
+    """Have a type checker look at a user's file, outside of the project."""
+    cache = Path(__file__).parents[1] / ".mypy_cache"
+    cache.mkdir(exist_ok=True)
+    options = {
+        "mypy": ["--strict", "--cache-dir", str(cache)],
+        "basedpyright": ["--level", "error", "--pythonpath", sys.executable],
+    }
+    command = [sys.executable, "-m", checker, *options[checker], str(file)]
+    with FileLock(cache / "tests.lock"):  # two runs of mypy at once spoil each other's cache
+        return subprocess.run(command, capture_output=True, text=True, cwd=file.parent, check=False)
+
+
 @pytest.mark.full
 def test_a_user_s_file_is_checked(tmp_path: Path) -> None:
     """From outside of the project: the lines with a mistake are found, each with its kind, and no others."""
-    file, root = tmp_path / "used.py", Path(__file__).parents[1]
+    file = tmp_path / "used.py"
     file.write_text(USED.lstrip("\n"))
-    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(root / ".mypy_cache"), str(file)]
-    told = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False).stdout
-    errors = [line for line in told.splitlines() if ": error: " in line]
+    done = run_checker("mypy", file)
+    errors = [line for line in done.stdout.splitlines() if ": error: " in line]
     found = {int(line.split(":")[1]): line.rpartition("[")[2].rstrip("]") for line in errors}
-    assert found == FOUND, told
+    assert found == FOUND, done.stdout + done.stderr
 
 
 WRONG = {'learn="at_close"': 'learn="at close"', "flor=0.02": "floor=0.02", "flor=0.05": "floor=0.05"}
@@ -84,17 +97,13 @@ WRONG = {'learn="at_close"': 'learn="at close"', "flor=0.02": "floor=0.02", "flo
 @pytest.mark.parametrize("checker", ["mypy", "basedpyright"])
 def test_the_typed_example_passes_and_its_mistakes_are_found(checker: str, tmp_path: Path) -> None:
     """The example covers the public names; with a wrong choice or a misspelt keyword it does not pass."""
-    root = Path(__file__).parents[1]
-    right = (root / "examples" / "typed.py").read_text(encoding="utf-8")
+    example = Path(__file__).parents[1] / "examples" / "typed.py"
+    right = example.read_text(encoding="utf-8")
     sources = {"right": right} | {f"wrong_{i}": right.replace(*pair[::-1]) for i, pair in enumerate(WRONG.items())}
+    (tmp_path / "pyrightconfig.json").write_text('{"typeCheckingMode": "basic"}', encoding="utf-8")
     for name, source in sources.items():
         assert name == "right" or source != right
-        (tmp_path / f"{name}.py").write_text(source, encoding="utf-8")
-        if checker == "mypy":
-            options = ["--strict", "--cache-dir", str(root / ".mypy_cache")]
-        else:
-            options = ["--level", "error", "--pythonpath", sys.executable]
-        (tmp_path / "pyrightconfig.json").write_text('{"typeCheckingMode": "basic"}', encoding="utf-8")
-        command = [sys.executable, "-m", checker, *options, str(tmp_path / f"{name}.py")]
-        done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
-        assert (done.returncode == 0) == (name == "right"), done.stdout
+        file = tmp_path / f"{name}.py"
+        file.write_text(source, encoding="utf-8")
+        done = run_checker(checker, file)
+        assert (done.returncode == 0) == (name == "right"), done.stdout + done.stderr
