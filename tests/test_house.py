@@ -61,6 +61,15 @@ def test_the_house_stays_small_and_plain() -> None:
     assert counted["packed"] == counted["riddles"] == counted["long functions"] == counted["over 500"] == 0
 
 
+@pytest.mark.parametrize("kind", ["module", "class", "function"])
+def test_a_docstring_that_begins_with_a_question_is_a_riddle(kind: str) -> None:
+    opening = {"module": "", "class": "class Thing:\n    ", "function": "def thing():\n    "}[kind]
+    riddle = ast.parse(f'{opening}"""What a thing is."""')
+    plain = ast.parse(f'{opening}"""Hold a thing."""')
+    assert [name for name, _ in size.places(riddle)] == ["riddles"]
+    assert list(size.places(plain)) == []
+
+
 def test_few_names_at_the_top() -> None:
     assert len(ra.__all__) <= 50
     assert dir(ra) == sorted(ra.__all__)

@@ -1,8 +1,9 @@
 """Count what makes a house hard to live in, room by room: ``make size``, or ``python tools/size.py [ROOM]``.
 
 Code lines are lines without comments, docstrings and blanks. A packed line assigns several unrelated expressions at
-once. A riddle is a docstring whose first word is not a verb: What, Whether, How, The, A and the like. With the name of
-a room, each file of it is listed, and each place that counts.
+once. A riddle is a function's docstring whose first word is not a verb (What, Whether, How, The, A and the like), or a
+docstring of a module or a class that begins with a question word (What, Whether, How). With the name of a room, each
+file of it is listed, and each place that counts.
 """
 
 from __future__ import annotations
@@ -16,16 +17,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1] / "src" / "rightarm"
 SKIPPED = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
-RIDDLES = frozenset(
+QUESTIONS = frozenset(["what", "what's", "whether", "how", "which", "who", "where", "when", "why"])
+RIDDLES = QUESTIONS | frozenset(
     [
-        "what",
-        "whether",
-        "how",
-        "which",
-        "who",
-        "where",
-        "when",
-        "why",
         "that",
         "those",
         "these",
@@ -51,7 +45,6 @@ RIDDLES = frozenset(
         "from",
         "as",
         "to",
-        "what's",
         "no",
         "not",
         "only",
@@ -112,12 +105,14 @@ def is_long(node: ast.AST) -> bool:
 
 
 def is_riddle(node: ast.AST) -> bool:
-    """Return whether a function's docstring begins with a word that is no verb."""
+    """Return whether a docstring begins with a word that is no verb; for a module or a class, with a question word."""
     docstring = docstring_of(node)
-    if docstring is None or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+    if docstring is None:
         return False
-    text = str(docstring.value.value)  # type: ignore[attr-defined]
-    first = text.split()[0].strip("`.,:;*\"'").lower() if text.split() else ""
+    words = str(docstring.value.value).split()  # type: ignore[attr-defined]
+    first = words[0].strip("`.,:;*\"'").lower() if words else ""
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return first in QUESTIONS
     is_property = any("property" in ast.unparse(each) for each in node.decorator_list)
     return first in RIDDLES and not (is_property and first in {"the", "a", "an"})
 
@@ -130,7 +125,7 @@ def places(tree: ast.Module) -> Iterator[tuple[str, int]]:
         if is_packed(node):
             yield "packed", node.lineno  # type: ignore[attr-defined]
         if is_riddle(node):
-            yield "riddles", node.lineno  # type: ignore[attr-defined]
+            yield "riddles", getattr(node, "lineno", 1)  # a module has no line
         if is_long(node):
             yield "long functions", node.lineno  # type: ignore[attr-defined]
 

@@ -1,4 +1,4 @@
-"""What goes to the decision service and comes from it: each message a type, from which OpenAPI is made."""
+"""The messages to and from the decision service: each has a type, and the OpenAPI document is made from these types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a bandit follows its journals, and comes back from its folder, its log or its JSON."""
+"""Recovery of a bandit: it follows its journals, and comes back from its folder, its log or its JSON."""
 
 from __future__ import annotations
 

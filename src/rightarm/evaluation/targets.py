@@ -33,7 +33,7 @@ def warning_of(rows: Rows) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """What every estimate from a log says: which rows it is from, its interval, and what was assumed.
+    """An estimate from a log: the rows it is based on, its interval, and what was assumed.
 
     Attributes
     ----------

@@ -104,7 +104,7 @@ RUN_KEYS = ("problems", "policies", *SETTINGS, "grid", "zip")
 
 @dataclass(frozen=True)
 class Experiment:
-    """What a file describes, checked: the cells, in the file's order."""
+    """An experiment as its file describes it, checked: the cells, in the file's order."""
 
     title: str
     cells: tuple[Cell, ...]

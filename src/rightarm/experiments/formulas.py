@@ -42,7 +42,7 @@ Made = object
 
 @dataclass(frozen=True)
 class TableKind:
-    """What a table is to describe, by the words and names that it may use."""
+    """A kind of table, such as a policy or a problem, with the words and names that it may use."""
 
     word: str
     family: type[Family]
@@ -69,7 +69,7 @@ TAKEN = frozenset({"horizon", *FUNCTIONS, *_POLICIES, *_PROBLEMS, *_CONTEXTS})
 
 @dataclass(frozen=True)
 class Scope:
-    """What expressions of a file can refer to: modules beside it, and the numbers under `let`."""
+    """The names that expressions in a file can use: modules next to it, and the numbers under `let`."""
 
     folder: Path | None
     numbers: tuple[str, ...]

@@ -87,7 +87,7 @@ class CellDescription:
 
 @dataclass(frozen=True, eq=False)
 class Measurements:
-    """What was measured of a cell, in the order of replications."""
+    """The measurements of one cell, in the order of its replications."""
 
     replications: I64
     """The numbers of the replications."""

@@ -263,7 +263,7 @@ class RoundCount:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run is: cells, the share of all its work, rounds per second, workers, seconds left.
+    """The progress of a run: cells, the share of all its work, rounds per second, workers, seconds left.
 
     Cells and share count what earlier runs into the same folder have done; the rate does not.
     """
@@ -301,7 +301,7 @@ def duration(seconds: float) -> str:
 
 @dataclass
 class Timing:
-    """What is known of blocks of one structure: seconds for each, and seconds per unit of work.
+    """The measured time of blocks of one structure: seconds for each, and seconds per unit of work.
 
     ``taken`` over ``expected`` is the actual over the predicted time of those that were played.
     """

@@ -1,4 +1,4 @@
-"""What a formula is, how it is compiled, and how its parameters are checked."""
+"""Formulas: functions of named inputs that are compiled and whose parameters are checked."""
 
 from rightarm.formula.compile import define
 from rightarm.formula.formula import (

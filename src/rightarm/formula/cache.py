@@ -1,4 +1,4 @@
-"""Where machine code is kept on disk: a folder for each version of our compiled code, removed when long unused."""
+"""The cache of machine code on disk: a folder for each version of our compiled code, removed when long unused."""
 
 from __future__ import annotations
 

@@ -189,7 +189,7 @@ def rotation_from(rotate: str | None) -> Rotation:
 
 
 class _End(NamedTuple):
-    """Where the log goes on: a file, how much of it is written, which part of the log it is, and the events so far."""
+    """The end of a log: its last file, how much of that is written, the number of the part, and the events so far."""
 
     file: int
     size: int

@@ -1,4 +1,4 @@
-"""What becomes of decisions: which events can follow which, and how each decision of a log ended.
+"""Outcomes of decisions: the order in which events can follow, and how each decision of a log ended.
 
 Every decision is made once, answered at most once, and corrected after that. `EventOrder` checks this for one event
 after the other, `Steps` in arrays, for a whole log at once.

@@ -1,4 +1,4 @@
-"""How a bandit was set up: everything besides its arms and its policy."""
+"""The settings of a bandit: everything except its arms and its policy."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ OTHERS = "1/2, other Δ"
 
 
 class Stuck(NamedTuple):
-    """How many replications never came back to the better arm: measured, exact, and apart in standard errors."""
+    """The share of runs that never returned to the better arm: measured, exact, and the gap in standard errors."""
 
     measured: float
     exact: float

@@ -39,7 +39,7 @@ TITLES = {"a": "(a) i.i.d. initialization", "b": "(b) malicious initialization"}
 
 @dataclass(frozen=True)
 class FigurePlan:
-    """How much was computed, and on which arms: the paper's own size, or a smaller one of the same form."""
+    """The size of Figure 1 and its arms: as in the paper, or smaller and of the same form."""
 
     horizon: int
     replications: int

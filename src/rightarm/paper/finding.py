@@ -58,7 +58,7 @@ class NumberTable:
 
 @dataclass(frozen=True)
 class Finding:
-    """What a judge found: the verdict is that of its claims together, while remarks have no weight."""
+    """The result of a judge: its verdict follows from all its claims; remarks do not count."""
 
     margin: str
     """Measured over bound, in words."""

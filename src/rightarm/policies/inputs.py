@@ -1,4 +1,4 @@
-"""What formulas may ask for, and the rules that live decisions and simulations share.
+"""The inputs that formulas may ask for, and the rules that live decisions and simulations share.
 
 First come the inputs of formulas and the checks of a state, then the rules, compiled or not, then ranges of rewards.
 """

@@ -32,7 +32,7 @@ LEARN_ARGUMENTS = "t, pulls, mean, reward, probability, arms, p, memory, k, new"
 
 
 class ScoreRows(NamedTuple):
-    """How many rows of each kind the memory of live formulas has, in this order."""
+    """The number of rows of each kind in the memory of live formulas, in this order."""
 
     columns: int  # what an arm remembers
     kept: int  # what is computed of pulls and mean

@@ -1,4 +1,4 @@
-"""What a policy is: a formula for a score, and the noise that it asks for. The arm with the largest score is pulled.
+"""Policies: a formula for a score, and the noise that it asks for. The arm with the largest score is pulled.
 
 Some policies need two things more, each of them a formula as well: probabilities with which arms are explored whatever
 their scores are (``explore``), and columns that an arm remembers besides its pulls and its mean (``learn``).

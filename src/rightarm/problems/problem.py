@@ -234,7 +234,7 @@ class Problem(Formula):
 
 
 class Statements(TypedDict, total=False):
-    """What a problem states beside its formula: see `problem`."""
+    """The properties that a problem may state besides its formula: see `problem`."""
 
     mean: Function | None
     second_moment: Function | None

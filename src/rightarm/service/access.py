@@ -1,4 +1,4 @@
-"""Who may do what: bearer tokens with scopes for each bandit, and how many requests a second each may make.
+"""Access control: bearer tokens with scopes for each bandit, and a limit on the requests per second of each token.
 
 Where nobody needs a token, everybody on this machine may do everything, and nobody else may: a service listens on
 loopback addresses then. A browser is on this machine too, and pages from anywhere run in it. One of them may have its

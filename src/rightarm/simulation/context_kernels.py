@@ -53,7 +53,7 @@ class ContextFormulas(NamedTuple):
 
 
 class ContextUses(NamedTuple):
-    """What the formulas make use of."""
+    """Flags for the features that the formulas use."""
 
     noisy: bool
     shared: bool  # all arms share a draw
@@ -72,7 +72,7 @@ class ContextUses(NamedTuple):
 
 
 class Places(NamedTuple):
-    """Where a round's words stand for each kind of noise, or −1: of the context, and of the reward."""
+    """The positions of a round's random words for each kind of noise, or −1: for the context, and for the reward."""
 
     u: int
     v: int
@@ -124,7 +124,7 @@ class Model(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What formulas see of the arms; those of one row and those of one column are the same memory."""
+    """The statistics of the arms that formulas see; views by row and by column share their memory."""
 
     pulls: F64  # 1 × arms
     mean: F64

@@ -82,7 +82,7 @@ class Start:
 
 
 class CompiledRewards(NamedTuple):
-    """What the compiled rewards of a problem, or of a problem for each lane, need."""
+    """The data that compiled rewards need, for one problem or for a problem in each lane."""
 
     arm_numbers: F64  # parameters × arms, or × arms·lanes
     gaps: F64  # arms × 1, or × lanes
@@ -90,7 +90,7 @@ class CompiledRewards(NamedTuple):
 
 
 class Plan:
-    """What follows from a policy and a problem alone, the same for all their runs.
+    """A plan for a policy on a problem: everything that is the same for all their runs.
 
     Formulas are compiled when the first run asks for them.
     """

@@ -86,7 +86,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a job found: regret (replications × checkpoints) and final pulls (replications × arms)."""
+    """The result of a job: regret (replications × checkpoints) and final pulls (replications × arms)."""
 
     regret: F64
     pulls: I64

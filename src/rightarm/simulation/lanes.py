@@ -15,7 +15,7 @@ CompiledFunction = Callable[..., Any]  # an address: compiled code calls it, Pyt
 
 
 class Statistics(NamedTuple):
-    """What is known of the arms (arms × lanes). Sums, not running means: equal histories must tie exactly."""
+    """Statistics of the arms (arms × lanes). Sums, not running means: equal histories must tie exactly."""
 
     pulls: F64  # all that there were, which is what regret is made of
     total: F64  # of rewards, for the plain mean; other estimators keep their own sums
@@ -42,7 +42,7 @@ class Formulas(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """What is played: numbers of the formulas, and what they ask for."""
+    """The setting of a simulation: the parameters of the formulas, and the inputs that they ask for."""
 
     numbers: F64  # the policy's parameters
     arm_numbers: F64  # the problem's: parameters × arms, or × arms·lanes where every lane has its own
@@ -56,7 +56,7 @@ class Setting(NamedTuple):
 
 
 class Uses(NamedTuple):
-    """What the formulas make use of."""
+    """Flags for the features that the formulas use."""
 
     noisy: bool  # the policy draws noise
     shared: bool  # all arms share a draw
@@ -134,7 +134,7 @@ class Pull(NamedTuple):
 
 
 class Estimates(NamedTuple):
-    """What an estimator keeps; all but ``pulls`` is empty for plain means of all rewards."""
+    """The arrays of an estimator; all but ``pulls`` are empty for plain means of all rewards."""
 
     numbers: F64  # the estimator's parameters
     discount: float  # the factor by which all rewards count less after each

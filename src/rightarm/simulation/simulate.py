@@ -30,7 +30,7 @@ MOST_NUMBERS = 2**30  # of an array: eight gigabytes
 
 
 class SimulationOptions(TypedDict, total=False):
-    """What `simulate` may be given besides policies, problems and horizon."""
+    """Options of `simulate` besides policies, problems and horizon."""
 
     replications: int
     seed: int | None
