@@ -75,7 +75,7 @@ def run_checker(checker: str, file: Path) -> subprocess.CompletedProcess[str]:
         "basedpyright": ["--level", "error", "--pythonpath", sys.executable],
     }
     command = [sys.executable, "-m", checker, *options[checker], str(file)]
-    with FileLock(cache / "tests.lock"):  # two runs of mypy at once spoil each other's cache
+    with FileLock(cache / "tests.lock"):  # two runs of mypy at once may disturb each other's cache
         return subprocess.run(command, capture_output=True, text=True, cwd=file.parent, check=False)
 
 
